@@ -1,0 +1,152 @@
+"""The Delta tables of a warehouse, declared once as data: columns with comments, partitions, properties."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+TIMESTAMP = pa.timestamp("us", "UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a Delta table, with the text that its readers see."""
+
+    name: str
+    type: pa.DataType
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The shape of a Delta table; `properties` are stored with it and name = value strings."""
+
+    name: str
+    comment: str
+    columns: tuple[Column, ...]
+    partition: tuple[str, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema, with the comments as field metadata (as Spark and delta-rs keep them)."""
+        return pa.schema([pa.field(c.name, c.type, metadata={"comment": c.comment}) for c in self.columns])
+
+
+EVENT_COLUMNS = (
+    Column("event_time", TIMESTAMP, "when the event happened; integer times count from the epoch"),
+    Column("event_type", pa.string(), "the type of the event, as the queries name it"),
+    Column("source_file", pa.string(), "the file the event was read from, relative to what was ingested"),
+    Column("ingested_at", TIMESTAMP, "which ingest brought the event; joins ingested_files"),
+    Column("day", pa.date32(), "UTC day of event_time"),
+    Column("bucket", pa.int32(), "hash of the bucket key modulo the number of buckets (table properties)"),
+)
+"""What `events` adds to the columns of the source."""
+
+BUCKET_KEY = "hamlet.bucketKey"
+BUCKETS = "hamlet.buckets"
+SOURCE_OPTIONS = "hamlet.source"
+"""Names of the properties of `events`: the bucket key (JSON list), their number, how files were read (JSON)."""
+
+
+def events_table(source: tuple[Column, ...], properties: tuple[tuple[str, str], ...]) -> Table:
+    """The `events` table for these source columns; statistics only where a reader can skip files by them."""
+    statistics = ("delta.dataSkippingStatsColumns", "event_time,event_type,ingested_at")
+    return Table(
+        "events",
+        "One row an event: the columns of the source, typed, and where each came from.",
+        source + EVENT_COLUMNS,
+        partition=("day", "bucket"),
+        properties=(statistics, *properties),
+    )
+
+
+QUARANTINE = Table(
+    "events_quarantine",
+    "What could not be read as an event, with the reason: nothing is lost.",
+    (
+        Column("source_file", pa.string(), "the file of the row"),
+        Column("row_number", pa.int64(), "1-based row of the file; NULL where the whole file is unreadable"),
+        Column("raw", pa.string(), "the row as it stood in the file"),
+        Column("reason", pa.string(), "why it is no event, for people"),
+        Column("code", pa.string(), "why it is no event, for programs: a stable code"),
+        Column("ingested_at", TIMESTAMP, "which ingest refused it; joins ingested_files"),
+    ),
+)
+
+LEDGER = Table(
+    "ingested_files",
+    "The files that are completely in `events` and `events_quarantine`; written last by an ingest.",
+    (
+        Column("source_file", pa.string(), "name of the file, relative to what was ingested"),
+        Column("path", pa.string(), "where the file lay"),
+        Column("fingerprint", pa.string(), "SHA-256 of its content: no content is ingested twice"),
+        Column("rows", pa.int64(), "rows that became events"),
+        Column("rejected", pa.int64(), "rows in quarantine"),
+        Column("ingested_at", TIMESTAMP, "the ingest that read it"),
+    ),
+)
+
+PLAN = Table(
+    "workload_plan",
+    "One row a query: what the planner understood.",
+    (
+        Column("workload", pa.string(), "name of the workload"),
+        Column("workload_hash", pa.string(), "SHA-256 of the canonical text of the workload"),
+        Column("query", pa.string(), "label of the query"),
+        Column("text", pa.string(), "canonical text of the query"),
+        Column("types", pa.list_(pa.string()), "event types it reads"),
+        Column("columns", pa.list_(pa.string()), "attributes it reads besides time and type"),
+        Column("partition", pa.list_(pa.string()), "equivalence and GROUP-BY attributes: trends never cross them"),
+        Column("within_us", pa.int64(), "length of a window in microseconds"),
+        Column("slide_us", pa.int64(), "distance of two windows in microseconds"),
+        Column("explanation", pa.string(), "every stage of the plan, for people"),
+        Column("run_id", pa.string(), "the run that planned it"),
+    ),
+)
+
+RESULT_COLUMNS = (
+    Column("query", pa.string(), "label of the query"),
+    Column("window_start", TIMESTAMP, "start of the window, inclusive"),
+    Column("window_end", TIMESTAMP, "end of the window, exclusive"),
+    Column("group_key", pa.string(), "JSON object of the GROUP-BY attributes; {} without GROUP-BY"),
+    Column("aggregate", pa.string(), "the aggregate, such as COUNT(*) or SUM(t.price)"),
+    Column("value", pa.float64(), "the number; NULL if there is none or beyond the double range"),
+    Column("sign", pa.int8(), "-1, 0 or 1; NULL where there is no value"),
+    Column("log2", pa.float64(), "log2 of the absolute value; NULL for 0 and where there is no value"),
+    Column("exact", pa.string(), "all digits, in exact arithmetic"),
+    Column("fingerprint", pa.int64(), "residue modulo 2^61 - 1, in modular arithmetic"),
+    Column("workload", pa.string(), "name of the workload"),
+    Column("workload_hash", pa.string(), "SHA-256 of the canonical text of the workload"),
+    Column("run_id", pa.string(), "the run that computed the row"),
+    Column("events_version", pa.int64(), "version of the Delta table `events` it was computed from"),
+    Column("day", pa.date32(), "UTC day of window_end minus one microsecond"),
+)
+
+COMPUTED = Table(
+    "computed_aggregates",
+    "Aggregates as the executor computed them, before the checks: published as trend_aggregates.",
+    RESULT_COLUMNS,
+    partition=("day",),
+)
+PUBLISHED = Table(
+    "trend_aggregates",
+    "The result: one row per query, window, group and aggregate, checked.",
+    RESULT_COLUMNS,
+    partition=("day",),
+)
+
+METRICS = Table(
+    "run_metrics",
+    "Numbers of each run: how much was read, computed and published, and how long it took.",
+    (
+        Column("run_id", pa.string(), "the run"),
+        Column("workload", pa.string(), "name of the workload"),
+        Column("step", pa.string(), "ingest, execute or publish"),
+        Column("metric", pa.string(), "what was measured, with its unit"),
+        Column("query", pa.string(), "the query measured; NULL where the number is of the whole step"),
+        Column("value", pa.float64(), "the number"),
+        Column("measured_at", TIMESTAMP, "when"),
+    ),
+)

@@ -1,0 +1,147 @@
+"""A warehouse: a folder of Delta tables. Writes go through Spark, cheap looks at metadata need no JVM."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from hamlet_core.errors import HamletError
+from resources.tables import Table
+
+KILL_AFTER = "HAMLET_KILL_AFTER"
+"""Environment variable for crash tests: the process kills itself once the write of that name is done."""
+
+
+class WarehouseError(HamletError, RuntimeError):
+    """The warehouse does not allow what was asked, and says what to do."""
+
+
+def passed(write: str) -> None:
+    """A write is complete; a crash test may end the process here, as if by kill -9."""
+    if os.environ.get(KILL_AFTER) == write:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A data file of a Delta table: absolute path, rows, bytes and its partition values as strings."""
+
+    path: str
+    rows: int
+    size: int
+    partition: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Warehouse:
+    """The tables below one folder; a value that pickles and can be made anywhere.
+
+    >>> Warehouse(Path("/data")).path_of("events")
+    '/data/events'
+    """
+
+    root: Path
+
+    def path_of(self, table: str) -> str:
+        """Where a table lies; path-based: there is no metastore."""
+        return str(self.root.absolute() / table)
+
+    def exists(self, table: str) -> bool:
+        """Is there such a Delta table?"""
+        return deltalake.DeltaTable.is_deltatable(self.path_of(table))
+
+    def open(self, table: str, version: int | None = None) -> deltalake.DeltaTable:
+        """The table through delta-rs: metadata and Arrow without a JVM."""
+        return deltalake.DeltaTable(self.path_of(table), version=version)
+
+    def version(self, table: str) -> int:
+        """The latest version of a table."""
+        return int(self.open(table).version())
+
+    def properties(self, table: str) -> dict[str, str]:
+        """The properties of a table."""
+        return dict(self.open(table).metadata().configuration)
+
+    def schema(self, table: str) -> pa.Schema:
+        """The columns of a table as Arrow types."""
+        return pa.schema(self.open(table).schema().to_arrow())
+
+    def rows(self, table: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """A small table as Arrow."""
+        return self.open(table).to_pyarrow_table(columns=list(columns) if columns else None)
+
+    def files(self, table: str, version: int | None = None) -> tuple[DataFile, ...]:
+        """The live data files of a table at a version, by path."""
+        actions = pa.table(self.open(table, version).get_add_actions(flatten=True))
+        return tuple(self._file(table, row) for row in sorted(actions.to_pylist(), key=lambda row: row["path"]))
+
+    def _file(self, table: str, row: dict[str, object]) -> DataFile:
+        partition = {
+            name.removeprefix("partition."): str(value)
+            for name, value in row.items()
+            if name.startswith("partition.")
+        }
+        path = f"{self.path_of(table)}/{row['path']}"
+        return DataFile(path, int(str(row["num_records"])), int(str(row["size_bytes"])), partition)
+
+    def read(self, spark: SparkSession, table: str, version: int | None = None) -> DataFrame:
+        """The table as a Spark frame, of a version or the latest."""
+        reader = spark.read.format("delta")
+        return (reader.option("versionAsOf", version) if version is not None else reader).load(self.path_of(table))
+
+    def create(self, spark: SparkSession, table: Table) -> None:
+        """Create the table if it does not exist; an existing one stays as it is."""
+        if self.exists(table.name):
+            return
+        builder = DeltaTable.createIfNotExists(spark).location(self.path_of(table.name)).comment(table.comment)
+        builder = builder.addColumns(spark_schema(table)).partitionedBy(*table.partition)
+        for name, value in table.properties:
+            builder = builder.property(name, value)
+        builder.execute()
+        passed(f"create:{table.name}")
+
+    def append(self, frame: DataFrame, table: Table) -> None:
+        """Add rows in one commit; new columns are added to the table."""
+        self.create(frame.sparkSession, table)
+        writer = frame.write.format("delta").mode("append").option("mergeSchema", "true")
+        writer.save(self.path_of(table.name))
+        passed(f"append:{table.name}")
+
+    def replace(self, frame: DataFrame, table: Table, *, column: str, value: str) -> None:
+        """In one commit, replace all rows where `column` is `value` by the rows of `frame`: idempotent."""
+        self.create(frame.sparkSession, table)
+        slice_of_table = f"{column} = {literal(value)}"
+        writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", slice_of_table)
+        writer.save(self.path_of(table.name))
+        passed(f"replace:{table.name}")
+
+    def delete(self, spark: SparkSession, table: str, condition: str) -> None:
+        """Delete rows in one commit; `condition` is SQL of ours, never of a user."""
+        DeltaTable.forPath(spark, self.path_of(table)).delete(condition)
+        passed(f"delete:{table}")
+
+
+def spark_schema(table: Table) -> StructType:
+    """The Spark schema of a table, comments included."""
+    fields = from_arrow_schema(table.schema).fields
+    return StructType(
+        [
+            StructField(column.name, field.dataType, True, {"comment": column.comment})
+            for column, field in zip(table.columns, fields, strict=True)
+        ]
+    )
+
+
+def literal(text: str) -> str:
+    """A Spark SQL string literal that means exactly this text."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

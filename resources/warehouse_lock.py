@@ -1,0 +1,68 @@
+"""One run at a time per warehouse: an advisory lock that the system releases when its process dies."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from hamlet_core.errors import HamletError
+
+LOCK_FILE = ".hamlet.lock"
+_POLL_SECONDS = 0.2
+
+
+class WarehouseBusy(HamletError, RuntimeError):
+    """Another live process holds the warehouse."""
+
+    @classmethod
+    def held_by(cls, warehouse: Path, holder: str) -> WarehouseBusy:
+        """The error for a warehouse whose lock `holder` has."""
+        return cls(
+            f"the warehouse {warehouse} is in use by {holder}",
+            code="E520",
+            hint="wait until that run has ended, or use another --warehouse",
+        )
+
+
+@contextlib.contextmanager
+def exclusive(warehouse: Path, *, wait_seconds: float = 0.0) -> Iterator[None]:
+    """Hold the warehouse alone; WarehouseBusy if another process keeps it for more than `wait_seconds`.
+
+    The lock belongs to the open file, so neither an exception nor SIGKILL can leave it behind.
+    """
+    warehouse.mkdir(parents=True, exist_ok=True)
+    with open(warehouse / LOCK_FILE, "a+", encoding="utf-8") as file:
+        _acquire(file, warehouse, time.monotonic() + wait_seconds)
+        file.seek(0)
+        file.truncate()
+        json.dump({"pid": os.getpid(), "host": socket.gethostname()}, file)
+        file.flush()
+        yield
+
+
+def _acquire(file: IO[str], warehouse: Path, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise WarehouseBusy.held_by(warehouse, _holder(file)) from None
+            time.sleep(_POLL_SECONDS)
+        else:
+            return
+
+
+def _holder(file: IO[str]) -> str:
+    file.seek(0)
+    try:
+        owner = json.loads(file.read())
+        return f"process {owner['pid']} on {owner['host']}"
+    except (ValueError, KeyError, TypeError):  # the holder is just writing its name
+        return "another process"
