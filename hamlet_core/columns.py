@@ -57,7 +57,9 @@ def column_kind(data_type: Any) -> tuple[Kind, int] | None:
 
 def _is_text(data_type: Any) -> bool:
     types = pa.types
-    return bool(types.is_string(data_type) or types.is_large_string(data_type) or types.is_string_view(data_type))
+    return bool(
+        types.is_string(data_type) or types.is_large_string(data_type) or types.is_string_view(data_type)
+    )
 
 
 _KINDS = (

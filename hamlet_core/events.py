@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet_core.columns import Mask, column_kind, decoded, normalise, plain_type
+from hamlet_core.columns import Mask, column_kind, normalise
 from hamlet_core.errors import QueryMeaningError, StreamError
 from hamlet_core.predicates.kinds import Kind
 
@@ -52,10 +52,12 @@ class EventSchema:
     def __post_init__(self) -> None:
         for place in ("time", "type", "type_value", "sequence"):
             value = getattr(self, place)
-            if not (isinstance(value, str) and value or value is None and place != "time"):
+            if not ((isinstance(value, str) and value) or (value is None and place != "time")):
                 raise _bad_schema(f"{place}={value!r} is not a name", "give a column name as non-empty text")
         if self.type is None and self.type_value is None:
-            raise _bad_schema("no event type", "name a column with type=..., or every row's type with type_value=...")
+            raise _bad_schema(
+                "no event type", "name a column with type=..., or every row's type with type_value=..."
+            )
         if self.type is not None and self.type_value is not None:
             raise _bad_schema(
                 f"both type={self.type!r} and type_value={self.type_value!r}",
@@ -66,7 +68,9 @@ class EventSchema:
         if self.time_unit not in TIME_UNITS:
             raise _bad_schema(f"time_unit={self.time_unit!r}", f"use one of {', '.join(TIME_UNITS)}")
         if isinstance(self.origin, bool) or not isinstance(self.origin, int | date):
-            raise _bad_schema(f"origin={self.origin!r}", "give an int for integer time, else a datetime or date")
+            raise _bad_schema(
+                f"origin={self.origin!r}", "give an int for integer time, else a datetime or date"
+            )
 
 
 def _bad_schema(what: str, hint: str) -> StreamError:
@@ -164,7 +168,10 @@ def _length(microseconds: int) -> str:
 
 
 def encode(
-    events: pa.Table | pa.RecordBatchReader, schema: EventSchema, columns: Iterable[str], types: frozenset[str]
+    events: pa.Table | pa.RecordBatchReader,
+    schema: EventSchema,
+    columns: Iterable[str],
+    types: frozenset[str],
 ) -> Stream:
     """The events of these types, sorted by time (ties keep the input's order), with these columns as plain values.
 
@@ -228,7 +235,9 @@ def _time_source(table: pa.Schema, index: int) -> _Source:
             return _Source(index, Kind.TICK, 0)
         case (Kind.TIMESTAMP, _):
             return _Source(index, Kind.TIMESTAMP, 0)
-    raise _unusable(table, index, "time is an integer, a timestamp or a date", "cast it to int64 or timestamp('us')")
+    raise _unusable(
+        table, index, "time is an integer, a timestamp or a date", "cast it to int64 or timestamp('us')"
+    )
 
 
 def _type_source(table: pa.Schema, name: str) -> _Source:
@@ -273,7 +282,9 @@ def _index(table: pa.Schema, name: str, role: str) -> int:
         return int(found[0])
     if found:
         raise StreamError(
-            f"the table has {len(found)} columns named {name!r} ({role})", code="E208", hint="rename all but one"
+            f"the table has {len(found)} columns named {name!r} ({role})",
+            code="E208",
+            hint="rename all but one",
         )
     close = get_close_matches(name, table.names, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"the table has {_listed(table.names)}"
@@ -408,7 +419,9 @@ class _Gathering:
 
     def stream(self) -> Stream:
         """What was gathered, sorted; raises the first fault (by code, then column)."""
-        for (index, code, reason), fault in sorted(self.faults.items(), key=lambda item: (item[0][1], item[0][0])):
+        for (index, code, reason), fault in sorted(
+            self.faults.items(), key=lambda item: (item[0][1], item[0][0])
+        ):
             raise StreamError(
                 f"column {self.frame.names[index]!r}: {reason} in {fault}", code=code, hint=_HINTS[code]
             )
@@ -419,7 +432,9 @@ class _Gathering:
             times=(sorted_times := (times if order is None else times[order]).tolist()),
             types=(types := self._types(order, len(rows))),
             columns={
-                name: Column(name, source.kind, source.scale, self._values(source, sorted_times, types, order))
+                name: Column(
+                    name, source.kind, source.scale, self._values(source, sorted_times, types, order)
+                )
                 for name, source in self.sources.items()
             },
             rows=(rows if order is None else rows[order]).tolist(),
