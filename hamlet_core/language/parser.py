@@ -1,0 +1,51 @@
+"""Workload text to the frozen syntax tree (SEMANTICS 2); the grammar is `grammar.lark` beside this file."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from hamlet_core.language import syntax
+
+
+@cache
+def _grammar() -> Any:
+    """The LALR parser, built at the first use: building it takes longer than reading a text."""
+    from lark import Lark
+
+    from hamlet_core.language.words import WordLexer
+
+    return Lark.open(
+        "grammar.lark",
+        rel_to=__file__,
+        parser="lalr",
+        lexer=WordLexer,
+        propagate_positions=True,
+        maybe_placeholders=True,
+    )
+
+
+def parse_syntax(text: str) -> syntax.Workload:
+    """Read a workload; its nodes carry their places in the text.
+
+    Raises QuerySyntaxError where the text fits no rule, and QueryMeaningError for a window or slide that is not
+    longer than zero and for a label given twice.
+
+    >>> parse_syntax("RETURN COUNT(*) PATTERN Day d+ WITHIN 4 weeks")
+    Traceback (most recent call last):
+    hamlet_core.errors.QuerySyntaxError: [E014] line 1, column 43: unknown unit of time weeks
+      RETURN COUNT(*) PATTERN Day d+ WITHIN 4 weeks
+                                              ^
+      hint: units are ms, s, min, h, d
+    """
+    from lark.exceptions import VisitError
+
+    from hamlet_core.language.scanning import scan
+    from hamlet_core.language.shaping import Shaping
+
+    tree = _grammar().parse(scan(text))
+    try:
+        queries = Shaping(text).transform(tree)
+    except VisitError as error:
+        raise error.orig_exc from None
+    return syntax.Workload(queries, text)
