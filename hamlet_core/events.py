@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet_core.columns import Mask, column_kind, normalise
+from hamlet_core.columns import INT64_MAX, Mask, column_kind, normalise
 from hamlet_core.errors import QueryMeaningError, StreamError
 from hamlet_core.predicates.kinds import Kind
 
@@ -52,7 +52,7 @@ class EventSchema:
     def __post_init__(self) -> None:
         for place in ("time", "type", "type_value", "sequence"):
             value = getattr(self, place)
-            if not ((isinstance(value, str) and value) or (value is None and place != "time")):
+            if not (isinstance(value, str) and value) and (value is not None or place == "time"):
                 raise _bad_schema(f"{place}={value!r} is not a name", "give a column name as non-empty text")
         if self.type is None and self.type_value is None:
             raise _bad_schema(
@@ -67,7 +67,8 @@ class EventSchema:
             raise _bad_schema(f"time and type are the same column {self.time!r}", "name two columns")
         if self.time_unit not in TIME_UNITS:
             raise _bad_schema(f"time_unit={self.time_unit!r}", f"use one of {', '.join(TIME_UNITS)}")
-        if isinstance(self.origin, bool) or not isinstance(self.origin, int | date):
+        number = isinstance(self.origin, int) and not isinstance(self.origin, bool)
+        if not (isinstance(self.origin, date) or (number and abs(self.origin) <= INT64_MAX)):
             raise _bad_schema(
                 f"origin={self.origin!r}", "give an int for integer time, else a datetime or date"
             )
@@ -202,8 +203,9 @@ def encode(
 class _Frame:
     """The columns every event has: indices of time, type and sequence, and what the time means."""
 
-    time: _Source
-    type: _Source
+    time: int
+    time_kind: Kind
+    type: int | None
     type_value: str | None
     sequence: int | None
     unit: int
@@ -212,40 +214,43 @@ class _Frame:
 
 
 def _frame(table: pa.Schema, schema: EventSchema) -> _Frame:
-    index = _index(table, schema.time, "the time column")
-    time = _time_source(table, index)
-    kind_source = _Source(None, Kind.TEXT, 0)
-    if schema.type is not None:
-        kind_source = _type_source(table, schema.type)
-    sequence = None
-    if schema.sequence is not None:
-        sequence = _index(table, schema.sequence, "the sequence column")
-        if column_kind(table.field(sequence).type) != (Kind.INTEGER, 0):
-            raise _unusable(table, sequence, "a sequence number is an integer", "leave out sequence, or cast")
-    unit = TIME_UNITS[schema.time_unit] if time.kind is Kind.TICK else 1
+    time = _index(table, schema.time, "the time column")
+    kind = _time_kind(table, time)
     return _Frame(
-        time, kind_source, schema.type_value, sequence, unit, _origin(schema, time.kind), tuple(table.names)
+        time=time,
+        time_kind=kind,
+        type=None if schema.type is None else _type_index(table, schema.type),
+        type_value=schema.type_value,
+        sequence=None if schema.sequence is None else _sequence_index(table, schema.sequence),
+        unit=TIME_UNITS[schema.time_unit] if kind is Kind.TICK else 1,
+        origin=_origin(schema, kind),
+        names=tuple(table.names),
     )
 
 
-def _time_source(table: pa.Schema, index: int) -> _Source:
-    kind = column_kind(table.field(index).type)
-    match kind:
+def _time_kind(table: pa.Schema, index: int) -> Kind:
+    match column_kind(table.field(index).type):
         case (Kind.INTEGER | Kind.NULL, _):
-            return _Source(index, Kind.TICK, 0)
+            return Kind.TICK
         case (Kind.TIMESTAMP, _):
-            return _Source(index, Kind.TIMESTAMP, 0)
+            return Kind.TIMESTAMP
     raise _unusable(
         table, index, "time is an integer, a timestamp or a date", "cast it to int64 or timestamp('us')"
     )
 
 
-def _type_source(table: pa.Schema, name: str) -> _Source:
+def _type_index(table: pa.Schema, name: str) -> int:
     index = _index(table, name, "the type column")
-    kind = column_kind(table.field(index).type)
-    if kind not in ((Kind.TEXT, 0), (Kind.NULL, 0)):
+    if column_kind(table.field(index).type) not in ((Kind.TEXT, 0), (Kind.NULL, 0)):
         raise _unusable(table, index, "event types are text", "cast it to string")
-    return _Source(index, Kind.TEXT, 0)
+    return index
+
+
+def _sequence_index(table: pa.Schema, name: str) -> int:
+    index = _index(table, name, "the sequence column")
+    if column_kind(table.field(index).type) not in ((Kind.INTEGER, 0), (Kind.NULL, 0)):
+        raise _unusable(table, index, "a sequence number is an integer", "cast it, or leave out sequence")
+    return index
 
 
 def _sources(table: pa.Schema, schema: EventSchema, columns: Iterable[str]) -> dict[str, _Source]:
@@ -253,24 +258,23 @@ def _sources(table: pa.Schema, schema: EventSchema, columns: Iterable[str]) -> d
 
 
 def _source(table: pa.Schema, schema: EventSchema, name: str) -> _Source:
-    written = name
-    if name not in table.names and name == "time":
-        name = schema.time
-    elif name not in table.names and name == "type":
-        if schema.type is None:
-            return _Source(None, Kind.TEXT, 0)
-        name = schema.type
-    index = _index(table, name, "an attribute of the queries")
-    if name == schema.time:
-        return _time_source(table, index)
-    if name == schema.type:
-        return _type_source(table, name)
+    """What an attribute of a query reads; a column of the table wins over the schema's `time` and `type`."""
+    column: str | None = name
+    if name not in table.names and name in ("time", "type"):
+        column = schema.time if name == "time" else schema.type
+    if column is None:
+        return _Source(None, Kind.TEXT, 0)
+    index = _index(table, column, "an attribute of the queries")
+    if column == schema.time:
+        return _Source(index, _time_kind(table, index), 0)
+    if column == schema.type:
+        return _Source(_type_index(table, column), Kind.TEXT, 0)
     kind = column_kind(table.field(index).type)
     if kind is None:
         raise _unusable(
             table,
             index,
-            f"queries use {written!r}; predicates know numbers, text, booleans, times and durations",
+            f"{name!r} is read by the queries, which know numbers, text, booleans, times and durations",
             "cast it, or take the part you need into a column of its own",
         )
     return _Source(index, *kind)
@@ -311,7 +315,7 @@ def _origin(schema: EventSchema, kind: Kind) -> int:
     if kind is Kind.TICK:
         raise _wrong_origin(schema, "integers", f"an int, in {schema.time_unit}")
     if not isinstance(origin, datetime):
-        origin = datetime(origin.year, origin.month, origin.day)
+        origin = datetime(origin.year, origin.month, origin.day, tzinfo=UTC)
     aware = origin if origin.tzinfo is not None else origin.replace(tzinfo=UTC)
     return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
@@ -373,9 +377,7 @@ class _Gathering:
         rows = np.arange(self.offset, self.offset + batch.num_rows)
         self.offset += batch.num_rows
         kept = self._wanted(batch, rows)
-        time_index = self.frame.time.index
-        assert time_index is not None
-        times = self._column(time_index, batch.column(time_index), rows, required=True)
+        times = self._column(self.frame.time, batch.column(self.frame.time), rows, required=True)
         self.times.append(np.asarray(times.cast(pa.int64()).fill_null(0))[kept])
         self.rows.append(rows[kept])
         keep = pa.array(kept)
@@ -388,7 +390,7 @@ class _Gathering:
 
     def _wanted(self, batch: pa.RecordBatch, rows: Any) -> Mask:
         """Which rows have a type that the queries read."""
-        index = self.frame.type.index
+        index = self.frame.type
         if index is None:
             wanted = self.frame.type_value in self.types
             return np.full(batch.num_rows, wanted)
@@ -400,7 +402,7 @@ class _Gathering:
 
     def _attributes(self) -> Iterator[int]:
         """The columns to keep beside time and type, each once."""
-        special = {self.frame.time.index, self.frame.type.index, None}
+        special = {self.frame.time, self.frame.type, None}
         for index in dict.fromkeys(source.index for source in self.sources.values()):
             if index is not None and index not in special:
                 yield index
@@ -438,7 +440,7 @@ class _Gathering:
                 for name, source in self.sources.items()
             },
             rows=(rows if order is None else rows[order]).tolist(),
-            time_type=pa.int64() if self.frame.time.kind is Kind.TICK else TIMESTAMP_TYPE,
+            time_type=pa.int64() if self.frame.time_kind is Kind.TICK else TIMESTAMP_TYPE,
             unit=self.frame.unit,
             origin=self.frame.origin,
         )
@@ -455,7 +457,7 @@ class _Gathering:
 
     def _types(self, order: Any | None, count: int) -> list[str]:
         """The types of the kept events, one string object per type."""
-        if self.frame.type.index is None:
+        if self.frame.type is None:
             return [self.frame.type_value or ""] * count
         labels = pc.dictionary_encode(pa.chunked_array(self.labels, pa.large_string()).combine_chunks())
         plain = labels.combine_chunks() if isinstance(labels, pa.ChunkedArray) else labels
@@ -464,9 +466,9 @@ class _Gathering:
         return [names[number] for number in (numbers if order is None else numbers[order]).tolist()]
 
     def _values(self, source: _Source, times: list[int], types: list[str], order: Any | None) -> list[Any]:
-        if source.index is None or source.index == self.frame.type.index:
+        if source.index is None or source.index == self.frame.type:
             return types
-        if source.index == self.frame.time.index:
+        if source.index == self.frame.time:
             return times
         arrays = self.values.get(source.index, [])
         if not arrays:

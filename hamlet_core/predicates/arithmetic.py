@@ -36,14 +36,20 @@ def minus(value: Number) -> Number | None:
     >>> minus(5), minus(-2**63)
     (-5, None)
     """
-    return subtract(0, value) if isinstance(value, int | Decimal) else -value
+    match value:
+        case int():
+            return _integer(-value)
+        case Decimal():
+            return value.copy_negate()
+        case _:
+            return -value
 
 
 def add(left: Number, right: Number) -> Number | None:
     """`left + right`."""
+    if type(left) is int and type(right) is int:
+        return _integer(left + right)
     match _alike(left, right):
-        case int() as x, int() as y:
-            return _integer(x + y)
         case Decimal() as x, Decimal() as y:
             return _decimal(_DECIMAL.add, x, y)
         case float() as x, float() as y:
@@ -54,9 +60,9 @@ def add(left: Number, right: Number) -> Number | None:
 
 def subtract(left: Number, right: Number) -> Number | None:
     """`left - right`."""
+    if type(left) is int and type(right) is int:
+        return _integer(left - right)
     match _alike(left, right):
-        case int() as x, int() as y:
-            return _integer(x - y)
         case Decimal() as x, Decimal() as y:
             return _decimal(_DECIMAL.subtract, x, y)
         case float() as x, float() as y:
@@ -67,9 +73,9 @@ def subtract(left: Number, right: Number) -> Number | None:
 
 def multiply(left: Number, right: Number) -> Number | None:
     """`left * right`."""
+    if type(left) is int and type(right) is int:
+        return _integer(left * right)
     match _alike(left, right):
-        case int() as x, int() as y:
-            return _integer(x * y)
         case Decimal() as x, Decimal() as y:
             return _decimal(_DECIMAL.multiply, x, y)
         case float() as x, float() as y:

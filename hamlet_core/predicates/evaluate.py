@@ -73,7 +73,7 @@ def compile_local(
     if node.of_row is not None:
         return node.of_row
     evaluate = node.evaluate
-    return lambda row: evaluate(row, row)  # type: ignore[no-any-return]
+    return lambda row: evaluate(row, row)
 
 
 def compile_adjacent(
@@ -120,7 +120,7 @@ class _Compiler:
         check(expression, lambda attribute: self._column(attribute).kind, text=self.text)
         return self.node(expression)
 
-    def node(self, expression: Expression) -> _Node:
+    def node(self, expression: Expression) -> _Node:  # noqa: C901, PLR0911, PLR0912 - a line per class of a closed family
         match expression:
             case Literal():
                 return _literal(expression)
@@ -169,7 +169,8 @@ class _Compiler:
     def _arithmetic(self, expression: Arithmetic) -> _Node:
         left, right = self.node(expression.left), self.node(expression.right)
         kind = arithmetic_kind(expression.operator, left.kind, right.kind)
-        assert kind is not None, "checked before"
+        if kind is None:
+            raise InvariantError("predicates: arithmetic was not checked before compilation", code="E921")
         left, right = self._in_ticks(left, right)
         first, second, operate = left.evaluate, right.evaluate, operation(expression.operator)
 

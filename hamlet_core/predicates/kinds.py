@@ -37,7 +37,7 @@ class Kind(Enum):
 NUMBERS = frozenset({Kind.INTEGER, Kind.DOUBLE, Kind.DECIMAL})
 
 
-def literal_kind(value: LiteralValue) -> Kind:
+def literal_kind(value: LiteralValue) -> Kind:  # noqa: PLR0911 - a line per class of a closed family
     """The kind of a literal.
 
     >>> literal_kind(Decimal("0.5")), literal_kind(True)

@@ -6,6 +6,7 @@ An unknown kind (None: there is no table yet) goes with everything. NULL goes wi
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import NoReturn, TypeAlias, assert_never
 
 from hamlet_core.errors import QueryMeaningError
@@ -24,15 +25,16 @@ from hamlet_core.language.syntax import (
     Literal,
     Minus,
     Negation,
-    Timestamp,
 )
 from hamlet_core.predicates.kinds import NUMBERS, Kind, literal_kind
 
 KindOf: TypeAlias = Callable[[Attribute], Kind | None]
+_Operand: TypeAlias = tuple[Expression, Kind | None]
 
 _TICKS = frozenset({Kind.TICK, Kind.TICK_DIFFERENCE})
 _LENGTHS = frozenset({Kind.DURATION, Kind.TICK_DIFFERENCE})
 _TIMES = frozenset({Kind.TIMESTAMP, Kind.TICK})
+_NO_ARITHMETIC = frozenset({Kind.TEXT, Kind.BOOLEAN})
 
 
 def check(expression: Expression, kind_of: KindOf, *, text: str = "") -> Kind | None:
@@ -70,7 +72,7 @@ def arithmetic_kind(operator: ArithmeticOperator, left: Kind, right: Kind) -> Ki
     >>> arithmetic_kind(ArithmeticOperator.SUBTRACT, Kind.TIMESTAMP, Kind.TIMESTAMP)
     <Kind.DURATION: 'a duration'>
     """
-    if {left, right} & {Kind.TEXT, Kind.BOOLEAN}:
+    if {left, right} & _NO_ARITHMETIC:
         return None
     if Kind.NULL in (left, right):
         return Kind.NULL
@@ -118,23 +120,35 @@ def _length(left: Kind, right: Kind) -> Kind | None:
 
 
 def _scaled(operator: ArithmeticOperator, left: Kind, right: Kind) -> Kind | None:
-    """`*`, `/` and `%` with lengths of time; an integer time counts as its number."""
+    """`*`, `/` and `%` where a time or a length stands; an integer time counts as its number."""
     left, right = (Kind.INTEGER if kind is Kind.TICK else kind for kind in (left, right))
-    pair = {left, right}
-    if Kind.TIMESTAMP in pair:
-        return None
-    if pair <= NUMBERS:
+    if {left, right} <= NUMBERS:
         return _number(operator, left, right)
-    if pair <= _LENGTHS and operator is ArithmeticOperator.DIVIDE:
-        return Kind.DOUBLE
-    if pair <= _LENGTHS and operator is ArithmeticOperator.MODULO:
-        return _length(left, right)
-    if left in _LENGTHS and right in NUMBERS:
-        by_rest = operator is ArithmeticOperator.MODULO and left is Kind.DURATION
-        return None if by_rest else left
-    if right in _LENGTHS and left in NUMBERS and operator is ArithmeticOperator.MULTIPLY:
-        return right
-    return Kind.DOUBLE if right is Kind.TICK_DIFFERENCE and operator is ArithmeticOperator.DIVIDE else None
+    number = Kind.INTEGER
+    key = (number if left in NUMBERS else left, number if right in NUMBERS else right)
+    return _LENGTHS_SCALED[operator].get(key)
+
+
+_LENGTHS_SCALED = {
+    ArithmeticOperator.MULTIPLY: {
+        (Kind.DURATION, Kind.INTEGER): Kind.DURATION,
+        (Kind.INTEGER, Kind.DURATION): Kind.DURATION,
+        (Kind.TICK_DIFFERENCE, Kind.INTEGER): Kind.TICK_DIFFERENCE,
+        (Kind.INTEGER, Kind.TICK_DIFFERENCE): Kind.TICK_DIFFERENCE,
+    },
+    ArithmeticOperator.DIVIDE: {
+        (Kind.DURATION, Kind.INTEGER): Kind.DURATION,
+        (Kind.TICK_DIFFERENCE, Kind.INTEGER): Kind.TICK_DIFFERENCE,
+        (Kind.INTEGER, Kind.TICK_DIFFERENCE): Kind.DOUBLE,
+        **{(left, right): Kind.DOUBLE for left in _LENGTHS for right in _LENGTHS},
+    },
+    ArithmeticOperator.MODULO: {
+        (Kind.TICK_DIFFERENCE, Kind.INTEGER): Kind.TICK_DIFFERENCE,
+        **{(left, right): Kind.TICK_DIFFERENCE for left in _LENGTHS for right in _LENGTHS},
+        (Kind.DURATION, Kind.DURATION): Kind.DURATION,
+    },
+}
+"""What scaling lengths of time gives; INTEGER stands for any number. Other pairs have no meaning."""
 
 
 class _Checker:
@@ -149,13 +163,13 @@ class _Checker:
         if kind not in (None, Kind.NULL, Kind.BOOLEAN):
             self._refuse(
                 expression,
-                f"{_shown(expression)} is {kind.value}, not a condition",
+                f"{_described((expression, kind))}, not a condition",
                 "E120",
                 "compare it with something, as in a.v > 0",
             )
         return kind
 
-    def kind(self, expression: Expression) -> Kind | None:
+    def kind(self, expression: Expression) -> Kind | None:  # noqa: C901, PLR0912 - a line per class of a closed family
         match expression:
             case Literal():
                 return literal_kind(expression.value)
@@ -166,7 +180,7 @@ class _Checker:
             case Minus():
                 return self._minus(expression)
             case Comparison():
-                self._compare(expression, expression.left, expression.right)
+                self._compare(expression, self._operand(expression.left), self._operand(expression.right))
             case Conjunction(parts) | Disjunction(parts):
                 for part in parts:
                     self.condition(part)
@@ -175,9 +189,10 @@ class _Checker:
             case InList():
                 self._in_list(expression)
             case Between():
-                self._compare(expression, expression.operand, expression.low)
-                self._compare(expression, expression.operand, expression.high)
-                self._compare(expression, expression.low, expression.high)
+                operand, low, high = map(self._operand, (expression.operand, expression.low, expression.high))
+                self._compare(expression, operand, low)
+                self._compare(expression, operand, high)
+                self._compare(expression, low, high)
             case IsNull():
                 self.kind(expression.operand)
             case Like():
@@ -187,67 +202,67 @@ class _Checker:
         return Kind.BOOLEAN
 
     def _arithmetic(self, expression: Arithmetic) -> Kind | None:
-        left, right = self.kind(expression.left), self.kind(expression.right)
-        for operand, kind in ((expression.left, left), (expression.right, right)):
-            if kind in (Kind.TEXT, Kind.BOOLEAN):
+        left, right = self._operand(expression.left), self._operand(expression.right)
+        for operand in (left, right):
+            if operand[1] in _NO_ARITHMETIC:
                 self._refuse(
-                    operand,
-                    f"{_shown(operand)} is {kind.value}; {expression.operator.value!r} takes numbers and times",
+                    operand[0],
+                    f"{_described(operand)}: {expression.operator.value!r} has no meaning for it",
                     "E122",
                     "arithmetic is for numbers, times and durations",
                 )
-        if left is None or right is None:
+        if left[1] is None or right[1] is None:
             return None
-        kind = arithmetic_kind(expression.operator, left, right)
+        kind = arithmetic_kind(expression.operator, left[1], right[1])
         if kind is None:
             self._refuse(
                 expression,
-                f"{left.value} {expression.operator.value} {right.value} has no meaning: "
-                f"{_shown(expression.left)} and {_shown(expression.right)}",
+                f"{_described(left)}, {_described(right)}: "
+                f"{expression.operator.value!r} has no meaning between them",
                 "E122",
-                _arithmetic_hint(left, right),
+                _arithmetic_hint({left[1], right[1]}),
             )
         return kind
 
     def _minus(self, expression: Minus) -> Kind | None:
-        kind = self.kind(expression.operand)
-        if kind in (Kind.TEXT, Kind.BOOLEAN, Kind.TIMESTAMP):
+        operand = self._operand(expression.operand)
+        if operand[1] in _NO_ARITHMETIC | {Kind.TIMESTAMP}:
             self._refuse(
-                expression, f"{_shown(expression.operand)} is {kind.value}; it has no negative", "E122", ""
+                expression,
+                f"{_described(operand)}: it has no negative",
+                "E122",
+                "arithmetic is for numbers, times and durations",
             )
-        return Kind.INTEGER if kind is Kind.TICK else kind
+        return Kind.INTEGER if operand[1] is Kind.TICK else operand[1]
 
-    def _compare(self, place: Expression, left: Expression, right: Expression) -> None:
-        kinds = self.kind(left), self.kind(right)
-        if not comparable(*kinds):
-            known = [kind for kind in kinds if kind is not None]
-            code, hint = _comparison_advice(set(known), (left, right))
-            self._refuse(
-                place,
-                f"{_shown(left)} is {known[0].value}, {_shown(right)} is {known[1].value}: they do not compare",
-                code,
-                hint,
-            )
+    def _operand(self, expression: Expression) -> _Operand:
+        return expression, self.kind(expression)
+
+    def _compare(self, place: Expression, left: _Operand, right: _Operand) -> None:
+        if not comparable(left[1], right[1]):
+            code, hint = _comparison_advice(left, right)
+            self._refuse(place, f"{_described(left)}, {_described(right)}: they do not compare", code, hint)
 
     def _in_list(self, expression: InList) -> None:
-        first, *others = expression.items
+        operand = self._operand(expression.operand)
+        first, *others = map(self._operand, expression.items)
         for item in others:
-            if not comparable(self.kind(first), self.kind(item)):
+            if not comparable(first[1], item[1]):
                 self._refuse(
-                    item,
-                    f"the list of IN mixes kinds: {_shown(first)} and {_shown(item)}",
+                    item[0],
+                    f"the list of IN mixes kinds: {_described(first)}, {_described(item)}",
                     "E124",
                     "give values of one kind",
                 )
-        for item in expression.items:
-            self._compare(expression, expression.operand, item)
+        for item in (first, *others):
+            self._compare(expression, operand, item)
 
     def _like(self, expression: Like) -> None:
-        kind = self.kind(expression.operand)
-        if kind not in (None, Kind.NULL, Kind.TEXT):
+        operand = self._operand(expression.operand)
+        if operand[1] not in (None, Kind.NULL, Kind.TEXT):
             self._refuse(
                 expression,
-                f"LIKE takes text; {_shown(expression.operand)} is {kind.value}",
+                f"{_described(operand)}: LIKE takes text",
                 "E123",
                 "compare with =, <, BETWEEN or IN",
             )
@@ -257,46 +272,45 @@ class _Checker:
         raise QueryMeaningError(message, code=code, hint=hint, line=line, column=column, text=self.text)
 
 
-def _arithmetic_hint(left: Kind, right: Kind) -> str:
-    if {left, right} <= _TIMES:
-        return "the difference of two times of one kind is a duration; other arithmetic on two times has no meaning"
-    return "make a number of a duration by dividing it by one, as in (NEXT(b).time - b.time) / 1 s"
+def _arithmetic_hint(kinds: set[Kind]) -> str:
+    if kinds <= _TIMES:
+        return "two times of one kind can be subtracted, which gives a duration"
+    return "a duration divided by one is a number, as in (NEXT(b).time - b.time) / 1 s"
 
 
-def _comparison_advice(kinds: set[Kind], operands: tuple[Expression, ...]) -> tuple[str, str]:
-    """The code and hint for kinds that do not compare."""
-    if Kind.TIMESTAMP in kinds and kinds & (_TICKS | NUMBERS):
-        literal = any(isinstance(o, Literal) and isinstance(o.value, Timestamp) for o in operands)
-        if literal or Kind.TICK in kinds:
-            return "E126", "integer time is a number in the stream's unit: compare it with a number"
-        return "E121", "write a point in time as TIMESTAMP '2015-01-01 08:00'"
-    if kinds & _LENGTHS and kinds & (NUMBERS | _TICKS):
-        return "E125", "a duration has a unit, as in 5 min; times become durations by subtraction"
-    if Kind.DURATION in kinds and Kind.TIMESTAMP in kinds:
-        return "E125", "subtract two times to get a duration"
-    if kinds == {Kind.TIMESTAMP, Kind.TEXT}:
-        return "E121", "write a point in time as TIMESTAMP '2015-01-01 08:00'"
-    if Kind.TEXT in kinds and kinds & NUMBERS:
-        return "E121", "a number is written without quotes; if the column holds numbers as text, cast it"
-    return "E121", "compare values of one kind"
+def _comparison_advice(left: _Operand, right: _Operand) -> tuple[str, str]:
+    """The code and the hint for two operands that do not compare."""
+    kinds = frozenset(kind for _, kind in (left, right) if kind is not None)
+    if Kind.TIMESTAMP in kinds and kinds & _TICKS:
+        return "E126", "integer time is a number in the stream's unit: compare it with a number"
+    if kinds & _LENGTHS and kinds & (NUMBERS | _TIMES):
+        return "E125", "a duration has a unit, as in 5 min, and compares with the difference of two times"
+    return "E121", next((hint for group, hint in _HINTS if kinds & group), "compare values of one kind")
 
 
-def _shown(expression: Expression) -> str:
-    """A short name of an operand for messages."""
+_HINTS = (
+    (frozenset({Kind.TIMESTAMP}), "write a point in time as TIMESTAMP '2015-01-01 08:00'"),
+    (frozenset({Kind.BOOLEAN}), "write a boolean as TRUE or FALSE"),
+    (NUMBERS | _TICKS, "numbers stand without quotes; a column that holds numbers as text must be cast"),
+)
+
+
+def _described(operand: _Operand) -> str:
+    """An operand and its kind, for messages.
+
+    >>> _described((Attribute("a", "v"), Kind.DOUBLE))
+    'a.v is a double'
+    """
+    expression, kind = operand
+    is_kind = "is of unknown kind" if kind is None else f"is {kind.value}"
     match expression:
-        case Attribute(alias, name, following):
-            return f"NEXT({alias}).{name}" if following else f"{alias}.{name}"
         case Literal(str() as value):
-            return f"'{value}'"
-        case Literal(None):
-            return "NULL"
+            return f"'{value}' {is_kind}"
         case Literal(bool() as value):
-            return str(value).upper()
-        case Literal(Timestamp()):
-            return "the timestamp"
-        case Literal(value):
-            return str(getattr(value, "microseconds", value)) + (
-                " us" if hasattr(value, "microseconds") else ""
-            )
+            return f"{str(value).upper()} {is_kind}"
+        case Literal(int() | Decimal() as value):
+            return f"{value} {is_kind}"
+        case Attribute(alias, name, following):
+            return f"NEXT({alias}).{name} {is_kind}" if following else f"{alias}.{name} {is_kind}"
         case _:
-            return "the expression"
+            return "one side " + is_kind
