@@ -1,0 +1,59 @@
+"""COUNT, SUM, AVG, MIN, MAX over all event trends that match a pattern, per query, group and sliding window.
+
+>>> import pyarrow as pa
+>>> from hamlet_core import EventSchema, run
+>>> events = pa.table({"time": [1, 2, 3], "type": ["A", "B", "B"]})
+>>> rows = run("RETURN COUNT(*) PATTERN SEQ(A a, B b+) WITHIN 10 s", events, arithmetic="exact")
+>>> rows.select(["query", "window_start", "aggregate", "exact"]).to_pylist()
+[{'query': 'q1', 'window_start': 0, 'aggregate': 'COUNT(*)', 'exact': '3'}]
+
+The three trends are A B2, A B3 and A B2 B3. Text is parsed (`language`), given a meaning (`pattern`), planned
+(`template`) and evaluated (`engines`) over encoded events (`events`, `predicates`) in one of three arithmetics
+(`algebra`).
+"""
+
+from hamlet_core.errors import HamletError, InvariantError, QueryMeaningError, QuerySyntaxError, StreamError
+from hamlet_core.events import EventSchema
+from hamlet_core.execution import (
+    Counters,
+    Execution,
+    check_columns,
+    execute,
+    merge_partials,
+    parse,
+    partials,
+    plan,
+    run,
+)
+from hamlet_core.explain import explain
+from hamlet_core.language.syntax import Query, Workload
+from hamlet_core.language.writer import write_query, write_workload
+from hamlet_core.results import DECISION_SCHEMA, PARTIAL_SCHEMA, result_schema
+from hamlet_core.template.plan import QueryPlan
+
+__all__ = [
+    "DECISION_SCHEMA",
+    "PARTIAL_SCHEMA",
+    "Counters",
+    "EventSchema",
+    "Execution",
+    "HamletError",
+    "InvariantError",
+    "Query",
+    "QueryMeaningError",
+    "QueryPlan",
+    "QuerySyntaxError",
+    "StreamError",
+    "Workload",
+    "check_columns",
+    "execute",
+    "explain",
+    "merge_partials",
+    "parse",
+    "partials",
+    "plan",
+    "result_schema",
+    "run",
+    "write_query",
+    "write_workload",
+]

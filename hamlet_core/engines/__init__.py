@@ -1,0 +1,1 @@
+"""The engines: each turns one window of one partition into elements; `registry.ENGINES` names them."""

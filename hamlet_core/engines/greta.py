@@ -1,0 +1,281 @@
+"""GRETA: aggregates over the event graph without listing trends (Poppe et al., VLDB 2017, section 4).
+
+An event at a position takes the total of all older events that may precede it. Where no condition stands on an edge
+that total is kept running: O(1). Where one does, the older events are scanned: O(n). Equal times: gather, then commit.
+A negated pattern is a fold of its own, whose only result is how late its matches start: a gap is a bound on time.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, TypeAlias
+
+from hamlet_core.algebra.aggregates import Algebra, LatestStart
+from hamlet_core.engines.prepared import Incoming, Node, PreparedQuery, needs_scan
+from hamlet_core.pattern.automaton import CLEAN, Gaps
+
+Element: TypeAlias = Any
+Sides: TypeAlias = frozenset[int]
+"""Which sides of an AND a trend matches: {0}, {1} or both; {0} for every other pattern."""
+
+Outcome: TypeAlias = dict[Sides, Element]
+NEGATED = LatestStart()
+
+
+class Waiting:
+    """A running total whose oldest part can be dropped: a queue of two stacks, O(1) amortised, no subtraction."""
+
+    def __init__(self, algebra: Algebra) -> None:
+        self.algebra = algebra
+        self.front: list[tuple[int, Element]] = []
+        self.back: deque[tuple[int, Element]] = deque()
+        self.back_total: Element = None
+
+    def push(self, time: int, element: Element) -> None:
+        """Add what happened at `time`; times never decrease."""
+        self.back.append((time, element))
+        self.back_total = element if self.back_total is None else self.algebra.plus(self.back_total, element)
+
+    def total(self, since: int | None) -> Element:
+        """The total of everything at `since` or later (None: everything), or None; older parts are forgotten."""
+        if since is not None:
+            self._drop(since)
+        if not self.front:
+            return self.back_total
+        total = self.front[-1][1]
+        return total if self.back_total is None else self.algebra.plus(total, self.back_total)
+
+    def _drop(self, since: int) -> None:
+        while self.front and self.front[-1][0] < since:
+            self.front.pop()
+        if self.front or not self.back or self.back[0][0] >= since:
+            return
+        while self.back and self.back[0][0] < since:
+            self.back.popleft()
+        total: Element = None
+        for time, element in reversed(self.back):
+            total = element if total is None else self.algebra.plus(element, total)
+            self.front.append((time, total))
+        self.back.clear()
+        self.back_total = None
+
+
+class Fold(ABC):
+    """The state of one automaton in one window: what paths and sets have in common."""
+
+    def __init__(self, node: Node, algebra: Algebra) -> None:
+        self.node = node
+        self.algebra = algebra
+        self.negations = [PathFold(negation, NEGATED) for negation in node.negations]
+
+    def advance(self, time: int, rows: Sequence[int]) -> None:
+        """Fold all events of one time stamp: read the state before it, then commit (SEMANTICS 1 and 4)."""
+        self.step(time, rows)
+        for negation in self.negations:
+            negation.advance(time, rows)
+
+    @abstractmethod
+    def step(self, time: int, rows: Sequence[int]) -> None:
+        """Fold the positive events of one time stamp."""
+
+    def since(self, gaps: Gaps) -> int | None:
+        """Events at this time or later see a clean gap until now; None: all do."""
+        if gaps == CLEAN:
+            return None
+        latest = [negation.latest() for negation in self.negations]
+        bounds = [[start for index in gap if (start := latest[index]) is not None] for gap in gaps]
+        return min(max(bound) for bound in bounds) if all(bounds) else None
+
+    def may_start(self, position: int) -> bool:
+        gaps = self.node.starts.get(position)
+        return gaps is not None and self.since(gaps) is None
+
+    def may_end(self, position: int, time: int) -> bool:
+        """Whether a trend whose last event is at `time` is complete, now that the window closes."""
+        gaps = self.node.ends.get(position)
+        if gaps is None:
+            return False
+        since = self.since(gaps)
+        return since is None or time >= since
+
+    def plus(self, left: Element, right: Element) -> Element:
+        if left is None:
+            return right
+        return left if right is None else self.algebra.plus(left, right)
+
+
+class PathFold(Fold):
+    """One element per position: right where a path is a trend, or where counting twice does no harm (max)."""
+
+    def __init__(self, node: Node, algebra: Algebra) -> None:
+        super().__init__(node, algebra)
+        size = range(len(node.automaton.positions))
+        self.history: list[list[tuple[int, int, Element]] | None] = [
+            [] if node.scans(p) else None for p in size
+        ]
+        waiting = {
+            (edge.source, edge.gaps) for edges in node.incoming for edge in edges if not edge.conditions
+        }
+        waiting.update(node.ends.items())
+        self.running: list[Element] = [None] * len(size)
+        self.waiting = {key: Waiting(algebra) for key in waiting if key[1] != CLEAN}
+        self.queues = [[queue for (source, _), queue in self.waiting.items() if source == p] for p in size]
+
+    def step(self, time: int, rows: Sequence[int]) -> None:
+        bindable = self.node.bindable
+        gathered = [
+            (position, row, self.algebra.extend(element, row, position))
+            for row in rows
+            for position in bindable[row]
+            if (element := self.arriving(position, row, time)) is not None
+        ]
+        for position, row, element in gathered:
+            self.commit(position, row, time, element)
+
+    def arriving(self, position: int, row: int, time: int) -> Element:
+        total = self.algebra.start(time) if self.may_start(position) else None
+        for edge in self.node.incoming[position]:
+            total = self.plus(total, self.over(edge, row))
+        return total
+
+    def over(self, edge: Incoming, row: int) -> Element:
+        if edge.conditions:
+            return self.scan(edge, row)
+        if edge.gaps == CLEAN:
+            return self.running[edge.source]
+        return self.waiting[edge.source, edge.gaps].total(self.since(edge.gaps))
+
+    def scan(self, edge: Incoming, row: int) -> Element:
+        since = self.since(edge.gaps)
+        total: Element = None
+        for time, earlier, element in self.history[edge.source] or ():
+            if (since is None or time >= since) and edge.holds(earlier, row):
+                total = self.plus(total, element)
+        return total
+
+    def commit(self, position: int, row: int, time: int, element: Element) -> None:
+        self.running[position] = self.plus(self.running[position], element)
+        for queue in self.queues[position]:
+            queue.push(time, element)
+        history = self.history[position]
+        if history is not None:
+            history.append((time, row, element))
+
+    def finished(self, position: int, gaps: Gaps) -> Element:
+        if gaps == CLEAN:
+            return self.running[position]
+        return self.waiting[position, gaps].total(self.since(gaps))
+
+    def latest(self) -> int | None:
+        """As a negated pattern: the latest start of its matches that ended before now (it has no edge gaps)."""
+        return max(
+            (start for end in self.node.ends if (start := self.running[end]) is not None), default=None
+        )
+
+    def finish(self) -> Outcome:
+        """Close the window: the element of all trends, by the side they match."""
+        outcome: Outcome = {}
+        for position, gaps in self.node.ends.items():
+            element = self.finished(position, gaps)
+            if element is not None:
+                side = frozenset({self.node.automaton.positions[position].side})
+                outcome[side] = self.plus(outcome.get(side), element)
+        return outcome
+
+
+@dataclass(slots=True)
+class Standing:
+    """Sequences that end in one event (or, running, in any) and may stand in exactly these positions.
+
+    `elements` has one element per position: counts are equal, but what an alias gathered depends on the path.
+    """
+
+    time: int
+    row: int
+    members: tuple[int, ...]
+    elements: list[Element]
+
+
+class SetFold(Fold):
+    """The determinised automaton: a sequence of events is counted once, in the set of positions it may stand in."""
+
+    def __init__(self, node: Node, algebra: Algebra) -> None:
+        super().__init__(node, algebra)
+        self.running: dict[tuple[int, ...], Standing] = {}
+        self.history: list[Standing] = []
+        self.scanning = needs_scan(node)
+        self.keeps = self.scanning or any(gaps != CLEAN for gaps in node.ends.values())
+
+    def step(self, time: int, rows: Sequence[int]) -> None:
+        gathered = [
+            standing for row in rows if self.node.bindable[row] for standing in self.arrivals(time, row)
+        ]
+        for standing in gathered:
+            if self.keeps:
+                self.history.append(standing)
+            if not self.scanning:
+                self.add(self.running, standing)
+
+    def arrivals(self, time: int, row: int) -> Iterable[Standing]:
+        bindable = self.node.bindable[row]
+        arrived: dict[tuple[int, ...], Standing] = {}
+        start = self.algebra.start(time)
+        first = tuple(position for position in bindable if self.may_start(position))
+        if first:
+            elements = [self.algebra.extend(start, row, position) for position in first]
+            self.add(arrived, Standing(time, row, first, elements))
+        for before in self.history if self.scanning else self.running.values():
+            ways = [
+                (position, way)
+                for position in bindable
+                if (way := self.way(before, position, row)) is not None
+            ]
+            if ways:
+                elements = [
+                    self.algebra.extend(before.elements[way], row, position) for position, way in ways
+                ]
+                self.add(arrived, Standing(time, row, tuple(position for position, _ in ways), elements))
+        return arrived.values()
+
+    def way(self, before: Standing, position: int, row: int) -> int | None:
+        """The place in `before.members` of one position from which the event may follow at `position`."""
+        for edge in self.node.incoming[position]:
+            if edge.source in before.members:
+                since = self.since(edge.gaps)
+                if (since is None or before.time >= since) and edge.holds(before.row, row):
+                    return before.members.index(edge.source)
+        return None
+
+    def add(self, standings: dict[tuple[int, ...], Standing], new: Standing) -> None:
+        known = standings.get(new.members)
+        if known is None:
+            standings[new.members] = Standing(new.time, new.row, new.members, list(new.elements))
+        else:
+            known.elements = [
+                self.algebra.plus(x, y) for x, y in zip(known.elements, new.elements, strict=True)
+            ]
+
+    def finish(self) -> Outcome:
+        """Close the window: the element of all trends, by the sides they match."""
+        outcome: Outcome = {}
+        for standing in self.history if self.keeps else self.running.values():
+            complete = [p for p in standing.members if self.may_end(p, standing.time)]
+            if complete:
+                sides = frozenset(self.node.automaton.positions[p].side for p in complete)
+                element = standing.elements[standing.members.index(complete[0])]
+                outcome[sides] = self.plus(outcome.get(sides), element)
+        return outcome
+
+
+def evaluate(prepared: PreparedQuery, rows: Sequence[int]) -> Outcome:
+    """Fold the rows (sorted by time) of one window of one partition."""
+    kind = SetFold if prepared.analysed.ambiguous else PathFold
+    fold = kind(prepared.root, prepared.algebra)
+    times = prepared.stream.times
+    for time, together in groupby(rows, key=times.__getitem__):
+        fold.advance(time, tuple(together))
+    return fold.finish()

@@ -1,0 +1,116 @@
+"""Rows of a stream sorted into partitions and windows, and the elements of windows added up into groups."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+from hamlet_core.algebra.aggregates import Element, Shape
+from hamlet_core.algebra.arithmetic import Arithmetic
+from hamlet_core.engines.prepared import PreparedQuery
+from hamlet_core.events import Stream
+from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.predicates.kinds import Kind
+from hamlet_core.windows import WindowSpec
+
+GroupKey: TypeAlias = str
+Outcome: TypeAlias = dict[frozenset[int], Element]
+Evaluate: TypeAlias = Callable[[PreparedQuery, Sequence[int]], Outcome]
+"""An engine: (query, rows of one window of one partition, sorted by time) -> element by sides of AND."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The rows, sorted by time, that agree on the partition attributes; `group` is their GROUP-BY part."""
+
+    group: GroupKey
+    rows: tuple[int, ...]
+
+
+def partitions(analysed: AnalysedQuery, stream: Stream, rows: Sequence[int]) -> Iterator[Partition]:
+    """Rows by equivalence and GROUP-BY values; a NULL equivalence attribute belongs nowhere (SEMANTICS 6)."""
+    group_columns = [stream.columns[name] for name in analysed.group_by]
+    equivalence = [stream.columns[name].values for name in analysed.equivalence]
+    grouping = [column.values for column in group_columns]
+    found: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for row in rows:
+        agreed = tuple(values[row] for values in equivalence)
+        if None not in agreed:
+            found[agreed + tuple(values[row] for values in grouping)].append(row)
+    for members in found.values():
+        values = {
+            name: _shown(column.values[members[0]], column.kind)
+            for name, column in zip(analysed.group_by, group_columns, strict=True)
+        }
+        yield Partition(group_key(values), tuple(members))
+
+
+def group_key(values: dict[str, Any]) -> GroupKey:
+    """GROUP-BY values as the JSON object of a result row.
+
+    >>> group_key({"b": None, "a": "é"})
+    '{"a":"é","b":null}'
+    """
+    return json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _shown(value: Any, kind: Kind) -> Any:
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if kind is Kind.TIMESTAMP and value is not None:
+        return (_EPOCH + timedelta(microseconds=value)).isoformat().replace("+00:00", "Z")
+    return value
+
+
+def windows(spec: WindowSpec, times: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """(index, first, last) of every window that holds a time; first:last slices the sorted times."""
+    if not times:
+        return
+    ahead = spec.indices(times[0]).start
+    for time in dict.fromkeys(times):
+        indices = spec.indices(time)
+        for index in range(max(indices.start, ahead), indices.stop):
+            start, end = spec.bounds(index)
+            yield index, bisect_left(times, start), bisect_left(times, end)
+        ahead = max(ahead, indices.stop)
+
+
+def fold_groups(
+    prepared: PreparedQuery, spec: WindowSpec, shape: Shape, arithmetic: Arithmetic, evaluate: Evaluate
+) -> dict[tuple[int, GroupKey], Element]:
+    """(window index, group) -> element over all partitions of the group; only where there is a trend (or a pair)."""
+    stream = prepared.stream
+    rows = [row for row in range(len(stream.times)) if prepared.root.binds(row)]
+    found: dict[tuple[int, GroupKey], Element] = {}
+    for partition in partitions(prepared.analysed, stream, rows):
+        times = [stream.times[row] for row in partition.rows]
+        for index, first, last in windows(spec, times):
+            element = total(prepared, evaluate(prepared, partition.rows[first:last]), arithmetic)
+            if element is not None:
+                key = index, partition.group
+                known = found.get(key)
+                found[key] = element if known is None else shape.plus(known, element, arithmetic)
+    return found
+
+
+def total(prepared: PreparedQuery, outcome: Outcome, arithmetic: Arithmetic) -> Element | None:
+    """The element a window of a partition reports: of all trends, or of all pairs of an AND (SEMANTICS 5)."""
+    if prepared.analysed.automaton.sides == 1:
+        return outcome.get(frozenset({0}))
+    left, right, both = (
+        outcome[sides][0] if sides in outcome else arithmetic.zero
+        for sides in (frozenset({0}), frozenset({1}), frozenset({0, 1}))
+    )
+    products = ((left, right), (left, both), (right, both))
+    pairs = arithmetic.choose_two(both)
+    for one, other in products:
+        pairs = arithmetic.add(pairs, arithmetic.multiply(one, other))
+    return (pairs,) if arithmetic.positive(pairs) else None

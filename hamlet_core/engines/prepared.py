@@ -1,0 +1,119 @@
+"""A query bound to a stream: which positions each event may take, which pairs may be adjacent, what an event adds."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from hamlet_core.algebra.aggregates import Algebra
+from hamlet_core.events import Stream
+from hamlet_core.pattern.automaton import CLEAN, Automaton, Gaps
+from hamlet_core.pattern.conditions import Adjacent
+from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.predicates.evaluate import compile_adjacent, compile_local
+
+Pair: TypeAlias = Callable[[int, int], bool | None]
+"""(row of the earlier event, row of the later event) -> may they be adjacent?"""
+
+Element: TypeAlias = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """An edge into a position: where from, over which gap, under which conditions (all must be TRUE)."""
+
+    source: int
+    gaps: Gaps
+    conditions: tuple[Pair, ...]
+
+    def holds(self, earlier: int, later: int) -> bool:
+        """Whether every adjacent condition is TRUE for this pair of rows."""
+        return all(condition(earlier, later) for condition in self.conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One automaton, compiled against a stream; `negations` are compiled likewise."""
+
+    automaton: Automaton
+    bindable: tuple[tuple[int, ...], ...]
+    """Row -> positions the event may take (type and local predicates)."""
+    starts: Mapping[int, Gaps]
+    incoming: tuple[tuple[Incoming, ...], ...]
+    ends: Mapping[int, Gaps]
+    negations: tuple[Node, ...]
+
+    def binds(self, row: int) -> bool:
+        """Whether the event matters to this automaton or to one it negates."""
+        return bool(self.bindable[row]) or any(negation.binds(row) for negation in self.negations)
+
+    def scans(self, position: int) -> bool:
+        """Whether some edge out of the position has a condition on the pair of events."""
+        return any(edge.conditions and edge.source == position for edges in self.incoming for edge in edges)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedQuery:
+    """All that an engine needs to evaluate windows of one query over one stream."""
+
+    analysed: AnalysedQuery
+    stream: Stream
+    root: Node
+    algebra: Algebra
+
+
+def prepare(analysed: AnalysedQuery, stream: Stream, algebra: Algebra) -> PreparedQuery:
+    """Compile predicates and evaluate the local ones once for every row."""
+    local = defaultdict(list)
+    for condition in analysed.local:
+        local[condition.alias].append(compile_local(condition.expression, stream.columns, unit=stream.unit))
+    pairs = defaultdict(list)
+    for adjacent in analysed.adjacent:
+        pairs[adjacent.left, adjacent.right].append(_pair(adjacent, stream))
+    return PreparedQuery(analysed, stream, _node(analysed.automaton, stream, local, pairs), algebra)
+
+
+def _pair(condition: Adjacent, stream: Stream) -> Pair:
+    return compile_adjacent(condition.expression, stream.columns, unit=stream.unit)
+
+
+def _node(
+    automaton: Automaton,
+    stream: Stream,
+    local: Mapping[str, list[Callable[[int], bool | None]]],
+    pairs: Mapping[tuple[str, str], list[Pair]],
+) -> Node:
+    positions = automaton.positions
+    incoming: list[list[Incoming]] = [[] for _ in positions]
+    for edge in automaton.edges:
+        names = positions[edge.source].alias, positions[edge.target].alias
+        incoming[edge.target].append(Incoming(edge.source, edge.gaps, tuple(pairs.get(names, ()))))
+    return Node(
+        automaton,
+        tuple(_bindable(automaton, stream, local)),
+        {border.position: border.gaps for border in automaton.starts},
+        tuple(map(tuple, incoming)),
+        {border.position: border.gaps for border in automaton.ends},
+        tuple(_node(negation, stream, local, pairs) for negation in automaton.negations),
+    )
+
+
+def _bindable(
+    automaton: Automaton, stream: Stream, local: Mapping[str, list[Callable[[int], bool | None]]]
+) -> Iterator[tuple[int, ...]]:
+    by_type = defaultdict(list)
+    for position in automaton.positions:
+        by_type[position.type].append((position.index, tuple(local.get(position.alias, ()))))
+    for row, type_name in enumerate(stream.types):
+        candidates = by_type.get(type_name)
+        if candidates is None:
+            yield ()
+        else:
+            yield tuple(index for index, tests in candidates if all(test(row) for test in tests))
+
+
+def needs_scan(node: Node) -> bool:
+    """Whether a determinised step depends on the pair of events: adjacent conditions, or gaps between events."""
+    return any(edge.conditions or edge.gaps != CLEAN for edges in node.incoming for edge in edges)

@@ -1,0 +1,230 @@
+"""From text and events to results: analyse, check against the columns, encode once, evaluate each query, merge.
+
+`run` is `merge_partials(partials(...))`, and stays so for every split of the events by partition key: that is what
+lets the pipeline run the same code in many tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hamlet_core.algebra.aggregates import Shape, algebra_of, components
+from hamlet_core.algebra.arithmetic import ARITHMETICS, Arithmetic
+from hamlet_core.engines.partitions import fold_groups
+from hamlet_core.engines.prepared import prepare
+from hamlet_core.engines.registry import DEFAULT_ENGINE, ENGINES, Options
+from hamlet_core.errors import QueryMeaningError
+from hamlet_core.events import EventSchema, Stream, encode, table_kinds, ticks
+from hamlet_core.language.parser import parse_syntax
+from hamlet_core.language.syntax import Attribute, Span, Workload
+from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload
+from hamlet_core.predicates.kinds import NUMBERS, Kind
+from hamlet_core.predicates.typing import check
+from hamlet_core.results import DECISION_SCHEMA, PartialRow, merged_rows, partial_table, result_table
+from hamlet_core.template.plan import QueryPlan, plan_query
+from hamlet_core.windows import WindowSpec
+
+_SUMMABLE = NUMBERS | {Kind.TICK, Kind.NULL}
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What a run did."""
+
+    events: int
+    """Rows whose type some query reads."""
+    matched_events: int
+    """Of these, rows that some query can bind (its local predicates hold), added over queries."""
+    result_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What `execute` returns: the table of `run`, the decision log, and counters."""
+
+    results: pa.Table
+    decisions: pa.Table
+    counters: Counters
+
+
+def parse(text: str) -> Workload:
+    """Read a workload; all that needs no table is checked.
+
+    Raises QuerySyntaxError or QueryMeaningError, with line, column and a hint.
+
+    >>> [query.name for query in parse("RETURN COUNT(*) PATTERN SEQ(A a, B b+) WITHIN 10 min").queries]
+    ['q1']
+    """
+    workload = parse_syntax(text)
+    analyse_workload(workload)
+    return workload
+
+
+def plan(workload: Workload | str) -> tuple[QueryPlan, ...]:
+    """What each query reads: types, columns, partition attributes, window (see `QueryPlan`)."""
+    return tuple(plan_query(analysed) for analysed in analyse_workload(_workload(workload)))
+
+
+def run(
+    workload: Workload | str,
+    events: pa.Table | pa.RecordBatchReader,
+    *,
+    schema: EventSchema = EventSchema(),
+    engine: str = DEFAULT_ENGINE,
+    policy: str = "dynamic",
+    cost_model: str = "measured",
+    arithmetic: str = "scaled",
+) -> pa.Table:
+    """The aggregates of every query, group and window: one row each, in the columns of `result_schema`.
+
+    Raises QuerySyntaxError, QueryMeaningError or StreamError; never returns a partial answer.
+    """
+    options = {"engine": engine, "policy": policy, "cost_model": cost_model, "arithmetic": arithmetic}
+    return execute(workload, events, schema=schema, **options).results
+
+
+def execute(
+    workload: Workload | str,
+    events: pa.Table | pa.RecordBatchReader,
+    *,
+    schema: EventSchema = EventSchema(),
+    engine: str = DEFAULT_ENGINE,
+    policy: str = "dynamic",
+    cost_model: str = "measured",
+    arithmetic: str = "scaled",
+) -> Execution:
+    """As `run`, with the decision log and counters beside the results."""
+    options = Options(engine, policy, cost_model, arithmetic)
+    analysed = analyse_workload(_workload(workload))
+    stream, rows, matched = _fold(analysed, _text(workload), events, schema, options)
+    numbers = ARITHMETICS[arithmetic]
+    shapes = _shapes(analysed, numbers)
+    results = result_table(
+        merged_rows(partial_table(rows), shapes, numbers), shapes, numbers, stream.time_type
+    )
+    counters = Counters(len(stream.times), matched, results.num_rows)
+    return Execution(results, DECISION_SCHEMA.empty_table(), counters)
+
+
+def partials(
+    workload: Workload | str,
+    events: pa.Table | pa.RecordBatchReader,
+    *,
+    schema: EventSchema = EventSchema(),
+    engine: str = DEFAULT_ENGINE,
+    policy: str = "dynamic",
+    cost_model: str = "measured",
+    arithmetic: str = "scaled",
+) -> pa.Table:
+    """Results before they are shown, as rows of `PARTIAL_SCHEMA`: for events split by partition key into tasks.
+
+    Every partition (equivalence and GROUP-BY values) must be whole in one call.
+    """
+    options = Options(engine, policy, cost_model, arithmetic)
+    _, rows, _ = _fold(analyse_workload(_workload(workload)), _text(workload), events, schema, options)
+    return partial_table(rows)
+
+
+def merge_partials(
+    workload: Workload | str, partials: pa.Table, *, time_type: pa.DataType, arithmetic: str = "scaled"
+) -> pa.Table:
+    """Result rows from partial rows of any number of calls; `time_type` is int64 or timestamp[us, UTC]."""
+    numbers = ARITHMETICS[arithmetic]
+    shapes = _shapes(analyse_workload(_workload(workload)), numbers)
+    return result_table(merged_rows(partials, shapes, numbers), shapes, numbers, time_type)
+
+
+def check_columns(workload: Workload | str, table: pa.Schema, schema: EventSchema) -> None:
+    """Raise the error that running on a table of these columns would raise (types, units), without any event."""
+    for analysed in analyse_workload(_workload(workload)):
+        kinds = table_kinds(table, schema, plan_query(analysed).columns)
+        _check_types(analysed, {name: kind for name, (kind, _) in kinds.items()}, _text(workload))
+
+
+def _workload(workload: Workload | str) -> Workload:
+    return parse_syntax(workload) if isinstance(workload, str) else workload
+
+
+def _text(workload: Workload | str) -> str:
+    return workload if isinstance(workload, str) else workload.text
+
+
+def _shapes(analysed: tuple[AnalysedQuery, ...], arithmetic: Arithmetic) -> dict[str, Shape]:
+    return {
+        one.query.name: Shape(
+            one.query.aggregates, one.operands, components(one.query.aggregates, one.operands, arithmetic)
+        )
+        for one in analysed
+    }
+
+
+def _fold(
+    analysed: tuple[AnalysedQuery, ...],
+    text: str,
+    events: pa.Table | pa.RecordBatchReader,
+    schema: EventSchema,
+    options: Options,
+) -> tuple[Stream, list[PartialRow], int]:
+    plans = [plan_query(one) for one in analysed]
+    columns = sorted({name for one in plans for name in one.columns})
+    kinds = {name: kind for name, (kind, _) in table_kinds(events.schema, schema, columns).items()}
+    for one in analysed:
+        _check_types(one, kinds, text)
+    stream = encode(events, schema, columns, frozenset().union(*(one.types for one in plans)))
+    rows: list[PartialRow] = []
+    matched = 0
+    for one in analysed:
+        found, events_bound = _fold_query(one, text, stream, options)
+        rows.extend(found)
+        matched += events_bound
+    return stream, rows, matched
+
+
+def _fold_query(
+    analysed: AnalysedQuery, text: str, stream: Stream, options: Options
+) -> tuple[list[PartialRow], int]:
+    query = analysed.query
+    numbers = ARITHMETICS[options.arithmetic]
+    shape = _shapes((analysed,), numbers)[query.name]
+    span: Span | None = query.span
+    within = ticks(query.within.microseconds, stream.unit, span=span, text=text, what="WITHIN")
+    slide = ticks(query.slide.microseconds, stream.unit, span=span, text=text, what="SLIDE")
+    spec = WindowSpec(within, slide, stream.origin)
+    algebra = algebra_of(numbers, shape.parts, analysed.automaton.positions, stream.columns)
+    prepared = prepare(analysed, stream, algebra)
+    units = _units(analysed, stream)
+    groups = fold_groups(prepared, spec, shape, numbers, ENGINES[options.engine])
+    rows = [
+        PartialRow(query.name, *spec.bounds(index), group, element, units)
+        for (index, group), element in groups.items()
+    ]
+    return rows, sum(1 for row in range(len(stream.times)) if prepared.root.binds(row))
+
+
+def _units(analysed: AnalysedQuery, stream: Stream) -> tuple[tuple[str, str, int], ...]:
+    names = dict.fromkeys(one.attribute for one in analysed.query.aggregates if one.attribute is not None)
+    columns = [stream.columns[name] for name in names]
+    return tuple((column.name, column.kind.name, column.scale) for column in columns)
+
+
+def _check_types(analysed: AnalysedQuery, kinds: Mapping[str, Kind], text: str) -> None:
+    def kind_of(attribute: Attribute) -> Kind:
+        return kinds[attribute.name]
+
+    for expression in analysed.conditions():
+        check(expression, kind_of, text=text)
+    for aggregate in analysed.query.aggregates:
+        if aggregate.attribute is not None and kinds[aggregate.attribute] not in _SUMMABLE:
+            line, column = aggregate.span or (1, 1)
+            raise QueryMeaningError(
+                f"query {analysed.query.name}: {aggregate.label} needs numbers, and {aggregate.attribute} is "
+                f"{kinds[aggregate.attribute].value}",
+                code="E135",
+                hint="aggregate a numeric attribute, or count events with COUNT(alias)",
+                line=line,
+                column=column,
+                text=text,
+            )

@@ -1,0 +1,114 @@
+"""Elements in, tables out: partial states that can be shipped and added up, result rows, their Arrow schemas (API 2)."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from hamlet_core.algebra.aggregates import Element, Shape
+from hamlet_core.algebra.arithmetic import Arithmetic, Unit
+from hamlet_core.predicates.kinds import Kind
+
+PARTIAL_SCHEMA = pa.schema(
+    [
+        pa.field("query", pa.string(), nullable=False),
+        pa.field("window_start", pa.int64(), nullable=False),
+        pa.field("window_end", pa.int64(), nullable=False),
+        pa.field("group_key", pa.string(), nullable=False),
+        pa.field("state", pa.binary(), nullable=False),
+    ]
+)
+"""Partial results: window bounds in ticks of the input (microseconds for timestamps), `state` a pickled value."""
+
+DECISION_SCHEMA = pa.schema(
+    [
+        pa.field("pane", pa.int64()),
+        pa.field("partition", pa.string()),
+        pa.field("burst", pa.int64()),
+        pa.field("queries", pa.string()),
+        pa.field("outcome", pa.string()),
+        pa.field("reason", pa.string()),
+        pa.field("cost_shared", pa.float64()),
+        pa.field("cost_alone", pa.float64()),
+    ]
+)
+"""The decision log of a run; engines that share nothing leave it empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartialRow:
+    """The element of one (query, window, group), on its way to being added to others."""
+
+    query: str
+    window_start: int
+    window_end: int
+    group_key: str
+    element: Element
+    units: tuple[tuple[str, str, int], ...]
+    """(attribute, kind, scale) of the columns the aggregates read."""
+
+
+def result_schema(time_type: pa.DataType) -> pa.Schema:
+    """The columns of result rows; `time_type` is int64 or timestamp[us, UTC]."""
+    return pa.schema(
+        [
+            pa.field("query", pa.string(), nullable=False),
+            pa.field("window_start", time_type, nullable=False),
+            pa.field("window_end", time_type, nullable=False),
+            pa.field("group_key", pa.string(), nullable=False),
+            pa.field("aggregate", pa.string(), nullable=False),
+            pa.field("value", pa.float64()),
+            pa.field("sign", pa.int8()),
+            pa.field("log2", pa.float64()),
+            pa.field("exact", pa.string()),
+            pa.field("fingerprint", pa.int64()),
+        ]
+    )
+
+
+def partial_table(rows: Iterable[PartialRow]) -> pa.Table:
+    """Partial rows as a table of `PARTIAL_SCHEMA`."""
+    columns: list[list[Any]] = [[], [], [], [], []]
+    for row in rows:
+        state = pickle.dumps((row.element, row.units), protocol=pickle.HIGHEST_PROTOCOL)
+        values = (row.query, row.window_start, row.window_end, row.group_key, state)
+        for column, value in zip(columns, values, strict=True):
+            column.append(value)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, PARTIAL_SCHEMA, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=PARTIAL_SCHEMA)
+
+
+def merged_rows(partials: pa.Table, shapes: Mapping[str, Shape], arithmetic: Arithmetic) -> list[PartialRow]:
+    """Partial rows with those of the same (query, window, group) added up, in the order of results."""
+    found: dict[tuple[str, int, int, str], PartialRow] = {}
+    for row in partials.select(PARTIAL_SCHEMA.names).to_pylist():
+        key = (row["query"], row["window_start"], row["window_end"], row["group_key"])
+        element, units = pickle.loads(row["state"])  # noqa: S301 - our own state, made by `partial_table` in a task of the same run
+        known = found.get(key)
+        if known is not None:
+            element = shapes[key[0]].plus(known.element, element, arithmetic)
+        found[key] = PartialRow(*key, element, units)
+    order = {name: place for place, name in enumerate(shapes)}
+    return [found[key] for key in sorted(found, key=lambda key: (order[key[0]], *key[1:]))]
+
+
+def result_table(
+    rows: Iterable[PartialRow], shapes: Mapping[str, Shape], arithmetic: Arithmetic, time_type: pa.DataType
+) -> pa.Table:
+    """One result row per partial row and aggregate."""
+    schema = result_schema(time_type)
+    columns: list[list[Any]] = [[] for _ in schema]
+    for row in rows:
+        shape = shapes[row.query]
+        units = {name: Unit(Kind[kind], scale) for name, kind, scale in row.units}
+        measures = shape.measures(row.element, units, arithmetic)
+        for aggregate, measure in zip(shape.aggregates, measures, strict=True):
+            head = (row.query, row.window_start, row.window_end, row.group_key, aggregate.label)
+            for column, value in zip(columns, (*head, *astuple(measure)), strict=True):
+                column.append(value)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
