@@ -1,0 +1,62 @@
+"""The environments the pipeline runs in, told apart in one dict and chosen by HAMLET_ENVIRONMENT."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from resources.problems import EnvironmentProblem
+
+_CORES = os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """How Spark is started: `driver_memory` as Spark writes sizes, `parallelism` in tasks per shuffle.
+
+    `local` means that driver and workers are this machine, so that everything can stay on loopback.
+    """
+
+    name: str
+    master: str
+    driver_memory: str
+    parallelism: int
+    local: bool = True
+    java_options: tuple[str, ...] = ()
+
+
+ENVIRONMENTS = {
+    "local": Environment("local", "local[*]", "2g", min(32, max(4, 2 * _CORES))),
+    # Short sessions never reach the second compiler's profit.
+    "ci": Environment("ci", "local[2]", "1g", 2, java_options=("-XX:TieredStopAtLevel=1",)),
+    "cluster": Environment("cluster", "", "4g", 200, local=False),
+}
+
+
+def environment(name: str | None = None, environ: Mapping[str, str] = os.environ) -> Environment:
+    """The environment `name`, else the one HAMLET_ENVIRONMENT names, else `local`.
+
+    HAMLET_SPARK_MASTER, HAMLET_DRIVER_MEMORY and HAMLET_PARALLELISM replace its settings; `cluster` needs
+    the first of them. Raises EnvironmentProblem (E509) for a name or a number that does not exist.
+    """
+    name = name or environ.get("HAMLET_ENVIRONMENT") or "local"
+    if name not in ENVIRONMENTS:
+        raise _refuse(f"HAMLET_ENVIRONMENT is '{name}'", "use one of " + ", ".join(ENVIRONMENTS))
+    chosen = ENVIRONMENTS[name]
+    parallelism = environ.get("HAMLET_PARALLELISM") or str(chosen.parallelism)
+    if not parallelism.isdecimal() or int(parallelism) < 1:
+        raise _refuse(f"HAMLET_PARALLELISM is '{parallelism}'", "give a number of tasks, such as 8")
+    chosen = replace(
+        chosen,
+        master=environ.get("HAMLET_SPARK_MASTER") or chosen.master,
+        driver_memory=environ.get("HAMLET_DRIVER_MEMORY") or chosen.driver_memory,
+        parallelism=int(parallelism),
+    )
+    if not chosen.master:
+        raise _refuse(f"the environment '{name}' has no Spark master", "set HAMLET_SPARK_MASTER")
+    return chosen
+
+
+def _refuse(message: str, hint: str) -> EnvironmentProblem:
+    return EnvironmentProblem(message, code="E509", hint=hint)

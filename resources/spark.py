@@ -1,0 +1,99 @@
+"""Starts the Spark session of this process: Delta from local JARs, quiet, on loopback, after the doctor."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import dagster as dg
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from resources.doctor import require_healthy
+from resources.environments import Environment, environment
+from resources.jars import find_jars, jar_places
+from resources.java import find_java
+from resources.problems import EnvironmentProblem
+
+DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+LOGGING = Path(__file__).parent / "spark_conf"
+LOOPBACK = "127.0.0.1"
+
+
+class SparkResource(dg.ConfigurableResource):
+    """Gives assets the one Spark session of their process; it starts at the first use."""
+
+    environment_name: str = ""
+    """`local`, `ci` or `cluster`; empty for the one HAMLET_ENVIRONMENT names."""
+
+    def session(self) -> SparkSession:
+        """The session, started if there is none. Raises EnvironmentProblem where Spark cannot start."""
+        return spark_session(environment(self.environment_name))
+
+
+def spark_session(chosen: Environment | None = None) -> SparkSession:
+    """The Spark session of this process, started with the settings of `chosen` if there is none.
+
+    Raises EnvironmentProblem: with one line per cause where Spark cannot start; E508 where a session without
+    Delta lives already, since Spark would hand that one back and Delta would fail at its first use.
+    """
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001 (no public question exists)
+        return _with_delta(SparkSession.builder.getOrCreate())
+    chosen = chosen or environment()
+    require_healthy(chosen=chosen)
+    _set_process(chosen)
+    builder = SparkSession.builder.appName("hamlet").master(chosen.master)
+    for key, value in settings(chosen).items():
+        builder = builder.config(key, value)
+    return _with_delta(builder.getOrCreate())
+
+
+def settings(chosen: Environment) -> dict[str, str]:
+    """Spark's settings for `chosen`, those that must stand before the JVM starts included."""
+    scratch = tempfile.gettempdir()
+    jars = [str(path) for path in find_jars(jar_places()) if path]
+    shared = {
+        "spark.sql.extensions": DELTA_EXTENSION,
+        "spark.sql.catalog.spark_catalog": DELTA_CATALOG,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(chosen.parallelism),
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+        # Delta's default of 50 tasks per look at a table's log costs more than most of our steps.
+        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(chosen.parallelism),
+        "spark.driver.memory": chosen.driver_memory,
+        "spark.driver.extraJavaOptions": " ".join(("-Duser.timezone=UTC", *chosen.java_options)),
+        "spark.driver.extraClassPath": os.pathsep.join([str(LOGGING), *jars]),
+        "spark.sql.warehouse.dir": f"{scratch}/hamlet-spark-warehouse",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if not chosen.local:
+        return shared | {"spark.jars": ",".join(jars)}
+    return shared | {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": LOOPBACK,
+        "spark.driver.bindAddress": LOOPBACK,
+        "spark.local.dir": scratch,
+    }
+
+
+def _set_process(chosen: Environment) -> None:
+    """What Spark reads from the environment of this process only, and not from its settings."""
+    java = find_java()
+    if java and java.home:
+        os.environ["JAVA_HOME"] = str(java.home)
+    if chosen.local:
+        # Else the workers take python3 from the PATH, which lacks our packages.
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        os.environ["SPARK_LOCAL_IP"] = LOOPBACK
+
+
+def _with_delta(session: SparkSession) -> SparkSession:
+    if DELTA_EXTENSION in (session.conf.get("spark.sql.extensions", "") or ""):
+        return session
+    message = "a Spark session without Delta is already running in this process"
+    raise EnvironmentProblem(message, code="E508", hint="stop it before the pipeline starts its own")

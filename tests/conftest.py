@@ -1,0 +1,124 @@
+"""What all tests share: the gate for what a machine may lack, Hypothesis profiles, the real data."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parents[1]
+# Folder -> the marks of every test in it.
+FOLDER_MARKS = {
+    "spark": ("spark", "needs_java", "needs_jars"),
+    "dagster": ("dagster", "needs_java", "needs_jars"),
+    "browser": ("browser", "needs_java", "needs_jars", "needs_chromium"),
+}
+
+os.environ.setdefault("HAMLET_ENVIRONMENT", "ci")
+# Tests must not see the runs of a developer's own instance, nor write to it.
+os.environ.pop("DAGSTER_HOME", None)
+
+settings.register_profile("dev", max_examples=50, deadline=None)
+settings.register_profile(
+    "ci", max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+def _missing_java() -> str | None:
+    from resources.java import find_java, java_finding
+
+    finding = java_finding(find_java())
+    return None if finding.ok else finding.line
+
+
+def _missing_jars() -> str | None:
+    from resources.jars import find_jars, jar_findings, jar_places
+
+    return next((finding.line for finding in jar_findings(find_jars(jar_places())) if not finding.ok), None)
+
+
+def find_chromium() -> str | None:
+    """The command of an installed Chromium, if there is one."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def find_real_data() -> Path | None:
+    """The folder with the real data: HAMLET_REAL_DATA, else `shared/data` beside the repository."""
+    place = os.environ.get("HAMLET_REAL_DATA") or ROOT.parent / "shared" / "data"
+    return Path(place) if Path(place, "fhv_daily_2015.csv").is_file() else None
+
+
+REQUIREMENTS = {
+    "java": _missing_java,
+    "jars": _missing_jars,
+    "chromium": lambda: None if find_chromium() else "no Chromium on the PATH",
+    "data": lambda: None if find_real_data() else "no real data: set HAMLET_REAL_DATA to its folder",
+}
+
+
+@functools.cache
+def missing(requirement: str) -> str | None:
+    """Why `requirement` is not met on this machine, or None."""
+    return REQUIREMENTS[requirement]()
+
+
+def gate(requirement: str) -> None:
+    """Skip the running test with the reason where `requirement` is absent; fail it if HAMLET_REQUIRE names it."""
+    required = {name.strip() for name in os.environ.get("HAMLET_REQUIRE", "").split(",")} - {""}
+    if unknown := required - REQUIREMENTS.keys():
+        pytest.exit(f"HAMLET_REQUIRE names {sorted(unknown)}; known are {sorted(REQUIREMENTS)}", returncode=2)
+    if reason := missing(requirement):
+        if requirement in required:
+            pytest.fail(f"HAMLET_REQUIRE wants {requirement}, but: {reason}", pytrace=False)
+        pytest.skip(reason)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        folder = item.path.relative_to(ROOT / "tests").parts[0]
+        names = FOLDER_MARKS.get(folder, ())
+        if item.get_closest_marker("browser"):
+            names = (*names, *FOLDER_MARKS["browser"])
+        for name in dict.fromkeys(names):
+            item.add_marker(name)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for requirement in REQUIREMENTS:
+        if item.get_closest_marker(f"needs_{requirement}"):
+            gate(requirement)
+
+
+@pytest.fixture
+def real_data() -> Path:
+    """The folder of the real data; the test is skipped where there is none."""
+    gate("data")
+    folder = find_real_data()
+    assert folder is not None
+    return folder
+
+
+@pytest.fixture
+def chromium() -> str:
+    """The command of Chromium; the test is skipped where there is none."""
+    gate("chromium")
+    command = find_chromium()
+    assert command is not None
+    return command
+
+
+@pytest.fixture
+def dagster_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A DAGSTER_HOME of this test's own, with the repository's dagster.yaml."""
+    with tempfile.TemporaryDirectory(prefix="hamlet-dagster-") as home:
+        shutil.copy(ROOT / "dagster.yaml", home)
+        monkeypatch.setenv("DAGSTER_HOME", home)
+        yield Path(home)

@@ -1,0 +1,83 @@
+"""The session as the pipeline gets it: Delta from local files, readable by others, and nothing left behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from resources.environments import environment
+from resources.spark import settings, spark_session
+
+ROUND_TRIP = """
+import sys
+from resources.spark import spark_session
+session = spark_session()
+session.range(10).repartition(2).write.format("delta").save(sys.argv[1])
+print(session.read.format("delta").load(sys.argv[1]).count())
+"""
+
+PLAIN_FIRST = """
+from pyspark.sql import SparkSession
+SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+from resources.problems import EnvironmentProblem
+from resources.spark import spark_session
+try:
+    spark_session()
+except EnvironmentProblem as problem:
+    print(problem)
+"""
+
+
+def test_a_second_call_gives_the_living_session(spark: SparkSession) -> None:
+    assert spark_session(environment("ci")).sparkContext is spark.sparkContext
+
+
+def test_the_settings_reached_the_session(spark: SparkSession) -> None:
+    wanted = settings(environment("ci"))
+    static = {"spark.driver.memory", "spark.driver.extraClassPath", "spark.driver.host", "spark.ui.enabled"}
+    found = {key: spark.sparkContext.getConf().get(key) for key in static}
+    assert found == {key: wanted[key] for key in static}
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+
+
+def test_workers_run_the_python_of_this_process(spark: SparkSession) -> None:
+    def executables(batches):
+        import pyarrow as pa
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"executable": [sys.executable]})
+
+    rows = spark.range(4, numPartitions=2).mapInArrow(executables, "executable string").collect()
+    assert {row.executable for row in rows} == {sys.executable}
+
+
+def test_a_table_has_reader_version_1(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(3).write.format("delta").save(str(tmp_path / "table"))
+    table = DeltaTable(str(tmp_path / "table"))
+    assert table.protocol().min_reader_version == 1
+    assert sorted(table.to_pyarrow_table()["id"].to_pylist()) == [0, 1, 2]
+
+
+def test_a_process_leaves_nothing_in_its_directory(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    done = _python(ROUND_TRIP, str(tmp_path / "table"), cwd=work)
+    assert done.stdout == "10\n", done.stderr
+    assert list(work.iterdir()) == []
+    # The JVM announces the module that Spark's launcher asks for; nothing else may be on stderr.
+    noise = [line for line in done.stderr.splitlines() if "incubator modules" not in line]
+    assert noise == []
+
+
+def test_a_plain_session_that_came_first_is_named(tmp_path: Path) -> None:
+    done = _python(PLAIN_FIRST, cwd=tmp_path)
+    assert "[E508] a Spark session without Delta is already running" in done.stdout, done.stderr
+
+
+def _python(program: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=180, cwd=cwd, check=False)
