@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Self
 
 
 class SyntaxCode(Enum):
@@ -17,7 +18,10 @@ class SyntaxCode(Enum):
     TEXT_ENDS = "E007", "The text ends within a query."
     WITHIN_MISSING = "E008", "A query without a WITHIN clause."
     CLAUSE_ORDER = "E009", "A clause comes too early, too late or twice."
-    UNKNOWN_CLAUSE = "E010", "A word that is no clause of this language (SELECT, FROM, HAVING, a slip of the pen)."
+    UNKNOWN_CLAUSE = (
+        "E010",
+        "A word that is no clause of this language (SELECT, FROM, HAVING, a slip of the pen).",
+    )
     OPEN_PARENTHESIS = "E011", "A parenthesis or bracket is not closed."
     COMMA_MISSING = "E012", "Two items of a list without a comma between them."
     UNIT_MISSING = "E013", "A length of time without its unit."
@@ -35,9 +39,9 @@ class SyntaxCode(Enum):
     AGGREGATE_OPERAND = "E025", "An aggregate with the wrong kind of operand."
 
     NOT_POSITIVE = "E101", "A window or slide that is zero or negative."
-    SAME_LABEL = "E102", "Two queries of one text with the same label."
+    SAME_LABEL = "E140", "Two queries of one text with the same label."
 
-    def __new__(cls, code: str, meaning: str) -> SyntaxCode:
+    def __new__(cls, code: str, meaning: str) -> Self:
         """Keep the sentence beside the code."""
         member = object.__new__(cls)
         member._value_ = code

@@ -34,7 +34,13 @@ def complain(situation: Situation) -> QuerySyntaxError:
     raw = situation.scanned.tokens[situation.index]
     place = situation.scanned.place(raw.start)
     expected = ", ".join(sorted(situation.acceptance.accepted()))
-    return _error(situation.scanned.text, place, SyntaxCode.UNEXPECTED, f"unexpected {raw.text}; expected {expected}", "")
+    return _error(
+        situation.scanned.text,
+        place,
+        SyntaxCode.UNEXPECTED,
+        f"unexpected {raw.text}; expected {expected}",
+        "",
+    )
 
 
 def _error(text: str, place: Span, code: SyntaxCode, message: str, hint: str) -> QuerySyntaxError:

@@ -46,7 +46,7 @@ def number(text: str) -> int | Decimal | None:
     if len(text) > 2 * MAX_DIGITS or len(text.lower().partition("e")[2]) > len("+400"):
         return None
     value = Decimal(text)
-    sign, digits, exponent = value.as_tuple()
+    _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int) or max(len(digits) + max(exponent, 0), -exponent) > MAX_DIGITS:
         return None
     return int(text) if text.isdigit() else value

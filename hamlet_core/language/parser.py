@@ -36,7 +36,7 @@ def parse_syntax(text: str) -> syntax.Workload:
     hamlet_core.errors.QuerySyntaxError: [E014] line 1, column 43: unknown unit of time weeks
       RETURN COUNT(*) PATTERN Day d+ WITHIN 4 weeks
                                               ^
-      hint: units are ms, s, min, h, d
+      hint: write 7 days for each week
     """
     from lark.exceptions import VisitError
 

@@ -100,7 +100,9 @@ def _line_starts(text: str) -> tuple[int, ...]:
 def _refuse_broken(scanned: Scan) -> None:
     surrogate = re.search("[\ud800-\udfff]", scanned.text)
     if surrogate:
-        raise _error(scanned, surrogate.start(), SyntaxCode.BROKEN_TEXT, "half a character (a lone surrogate)", "")
+        raise _error(
+            scanned, surrogate.start(), SyntaxCode.BROKEN_TEXT, "half a character (a lone surrogate)", ""
+        )
     for token in scanned.tokens:
         if token.kind == "stray":
             raise _stray(scanned, token)
@@ -110,20 +112,25 @@ def _refuse_broken(scanned: Scan) -> None:
 
 def _stray(scanned: Scan, token: RawToken) -> QuerySyntaxError:
     if token.text == "'":
-        message, hint = "the string that starts here is not closed", "a quote inside a string is written twice: ''"
+        message, hint = (
+            "the string that starts here is not closed",
+            "a quote inside a string is written twice: ''",
+        )
         return _error(scanned, token.start, SyntaxCode.OPEN_STRING, message, hint)
     if token.text == '"':
         message = "the name in double quotes that starts here is not closed"
         return _error(scanned, token.start, SyntaxCode.OPEN_STRING, message, "")
-    shown = token.text if token.text.isprintable() and not token.text.isspace() else f"U+{ord(token.text):04X}"
+    shown = (
+        token.text if token.text.isprintable() and not token.text.isspace() else f"U+{ord(token.text):04X}"
+    )
     if unicodedata.combining(token.text):
         shown = f"U+{ord(token.text):04X}"
-    hint = _REPLACEMENTS.get(token.text, "names with other characters than letters, digits and _ stand in double quotes")
+    hint = _REPLACEMENTS.get(
+        token.text, "names with other characters than letters, digits and _ stand in double quotes"
+    )
     return _error(scanned, token.start, SyntaxCode.STRAY_CHARACTER, f"unexpected character {shown}", hint)
 
 
 def _error(scanned: Scan, offset: int, code: SyntaxCode, message: str, hint: str) -> QuerySyntaxError:
     line, column = scanned.place(offset)
-    return QuerySyntaxError(
-        message, code=code.value, hint=hint, line=line, column=column, text=scanned.text
-    )
+    return QuerySyntaxError(message, code=code.value, hint=hint, line=line, column=column, text=scanned.text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from lark import Token, v_args
 from lark.tree import Meta
@@ -17,6 +17,20 @@ from hamlet_core.language.codes import SyntaxCode
 from hamlet_core.language.syntax import ArithmeticOperator, ComparisonOperator, Span
 
 _SPELLINGS = {"==": "=", "<>": "!="}
+_OTHER_UNITS = {
+    "m": "min for minutes, or ms for milliseconds",
+    "mins": "min",
+    "secs": "s",
+    "hr": "h",
+    "hrs": "h",
+    "us": "0.001 ms for a microsecond",
+    "week": "7 days",
+    "weeks": "7 days for each week",
+    "month": "a number of days",
+    "months": "a number of days",
+    "year": "365 days",
+    "years": "365 days for each year",
+}
 
 
 def _span(meta: Meta) -> Span:
@@ -48,7 +62,7 @@ class Shaping(Transformer_NonRecursive[Any, tuple[syntax.Query, ...]]):
 
     # --- queries --------------------------------------------------------------------------------
 
-    def start(self, meta: Meta, *queries: syntax.Query) -> tuple[syntax.Query, ...]:
+    def start(self, _meta: Meta, *queries: syntax.Query) -> tuple[syntax.Query, ...]:
         """Queries without a label are named by their place."""
         named = [replace(query, name=query.name or f"q{i}") for i, query in enumerate(queries, start=1)]
         seen: set[str] = set()
@@ -77,43 +91,43 @@ class Shaping(Transformer_NonRecursive[Any, tuple[syntax.Query, ...]]):
             name, returns, pattern, within, slide or within, where or (), group_by or (), _span(meta)
         )
 
-    def returns(self, meta: Meta, *items: syntax.ReturnItem) -> tuple[syntax.ReturnItem, ...]:
+    def returns(self, _meta: Meta, *items: syntax.ReturnItem) -> tuple[syntax.ReturnItem, ...]:
         """The items of RETURN."""
         return items
 
-    def group_by(self, meta: Meta, *items: syntax.GroupAttribute) -> tuple[syntax.GroupAttribute, ...]:
+    def group_by(self, _meta: Meta, *items: syntax.GroupAttribute) -> tuple[syntax.GroupAttribute, ...]:
         """The attributes of GROUP-BY."""
         return items
 
-    def where(self, meta: Meta, condition: syntax.Conjunct) -> tuple[syntax.Conjunct, ...]:
-        """The top-level AND, also in parentheses, split into its parts."""
-        parts, waiting = list[syntax.Conjunct](), [condition]
-        while waiting:
-            part = waiting.pop()
-            if isinstance(part, syntax.Conjunction):
-                waiting.extend(reversed(part.parts))
-            else:
-                parts.append(part)
-        return tuple(parts)
+    def where(self, _meta: Meta, *parts: syntax.Conjunct) -> tuple[syntax.Conjunct, ...]:
+        """The parts of the top-level AND; one in parentheses stays a part of its own."""
+        return parts
 
-    def within(self, meta: Meta, length: syntax.Literal) -> syntax.Duration:
+    def where_either(self, meta: Meta, *parts: syntax.Expression) -> tuple[syntax.Conjunct, ...]:
+        """An OR at the top is one part."""
+        return (syntax.Disjunction(parts, parts[0].span or _span(meta)),)
+
+    def within(self, _meta: Meta, length: syntax.Literal) -> syntax.Duration:
         """The window's length."""
         return self._positive(length, "window")
 
-    def slide(self, meta: Meta, length: syntax.Literal) -> syntax.Duration:
+    def slide(self, _meta: Meta, length: syntax.Literal) -> syntax.Duration:
         """The distance between the starts of two windows."""
         return self._positive(length, "slide")
 
     def _positive(self, length: syntax.Literal, what: str) -> syntax.Duration:
-        assert isinstance(length.value, syntax.Duration)
-        if length.value.microseconds <= 0:
-            message = f"the {what} must be longer than zero, but it is {literals.duration_text(length.value.microseconds)}"
-            raise self._meaningless(length.span or (1, 1), SyntaxCode.NOT_POSITIVE, message, "")
-        return length.value
+        duration = cast("syntax.Duration", length.value)
+        if duration.microseconds > 0:
+            return duration
+        message = f"the {what} must be longer than zero, and this is {literals.duration_text(duration.microseconds)}"
+        hint = "for a window that moves in one step, leave SLIDE out" if what == "slide" else ""
+        raise self._meaningless(length.span or (1, 1), SyntaxCode.NOT_POSITIVE, message, hint)
 
     def _meaningless(self, place: Span, code: SyntaxCode, message: str, hint: str) -> QueryMeaningError:
         line, column = place
-        return QueryMeaningError(message, code=code.value, hint=hint, line=line, column=column, text=self._text)
+        return QueryMeaningError(
+            message, code=code.value, hint=hint, line=line, column=column, text=self._text
+        )
 
     def count_trends(self, meta: Meta) -> syntax.Aggregate:
         """`COUNT(*)`."""
@@ -166,7 +180,9 @@ class Shaping(Transformer_NonRecursive[Any, tuple[syntax.Query, ...]]):
         """`(P OR P ...)`."""
         return syntax.Or(branches, _span(meta))
 
-    def both(self, meta: Meta, left: syntax.Pattern, right: syntax.Pattern, *more: syntax.Pattern) -> syntax.And:
+    def both(
+        self, meta: Meta, left: syntax.Pattern, right: syntax.Pattern, *more: syntax.Pattern
+    ) -> syntax.And:
         """`(P AND P)`."""
         if more:
             message = "AND joins exactly two patterns, and here is a third"
@@ -280,11 +296,14 @@ class Shaping(Transformer_NonRecursive[Any, tuple[syntax.Query, ...]]):
         return syntax.Literal(self._amount(tokens), _span(meta))
 
     def _amount(self, tokens: tuple[Token, ...]) -> int | Decimal:
-        value = literals.number(str(tokens[-1]))
+        *sign, digits = tokens
+        value = literals.number(str(digits))
         if value is None:
             message = f"this number has more than {literals.MAX_DIGITS} digits"
-            self._refuse(_place(tokens[-1]), SyntaxCode.LONG_NUMBER, message)
-        return value.copy_negate() if isinstance(value, Decimal) and len(tokens) == 2 else -value if len(tokens) == 2 else value
+            self._refuse(_place(digits), SyntaxCode.LONG_NUMBER, message)
+        if not sign:
+            return value
+        return -value if isinstance(value, int) else value.copy_negate()
 
     def duration(self, meta: Meta, *tokens: Token) -> syntax.Literal:
         """`5 min`."""
@@ -294,11 +313,13 @@ class Shaping(Transformer_NonRecursive[Any, tuple[syntax.Query, ...]]):
 
     def _microseconds(self, amount: tuple[Token, ...], unit: Token) -> int:
         if unit.lower() not in literals.UNITS:
-            hint = "units are ms, s, min, h, d"
-            self._refuse(_place(unit), SyntaxCode.UNKNOWN_UNIT, f"unknown unit of time {unit}", hint)
+            message, hint = f"unknown unit of time {unit}", "units are ms, s, min, h and d"
+            if unit.lower() in _OTHER_UNITS:
+                hint = f"write {_OTHER_UNITS[unit.lower()]}"
+            self._refuse(_place(unit), SyntaxCode.UNKNOWN_UNIT, message, hint)
         microseconds = literals.duration(self._amount(amount), unit.lower())
         if microseconds is None:
-            message = "a length of time must be a whole number of microseconds, below 146,000 years"
+            message = "a length of time must be a whole number of microseconds and below 146,000 years"
             self._refuse(_place(amount[0]), SyntaxCode.FINE_DURATION, message)
         return microseconds
 

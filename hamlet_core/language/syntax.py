@@ -14,7 +14,7 @@ Span: TypeAlias = tuple[int, int]
 
 
 def _span() -> Span | None:
-    return field(default=None, compare=False, repr=False)  # type: ignore[no-any-return]
+    return field(default=None, compare=False, repr=False)
 
 
 # --- patterns -----------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class Duration:
     microseconds: int
 
 
-LiteralValue: TypeAlias = None | bool | int | Decimal | str | Timestamp | Duration
+LiteralValue: TypeAlias = bool | int | Decimal | str | Timestamp | Duration | None
 
 
 @dataclass(frozen=True, slots=True)

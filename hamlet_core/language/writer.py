@@ -12,20 +12,21 @@ from hamlet_core.language.syntax import ArithmeticOperator
 _WORD = re.compile(r"[^\W\d]\w*")
 _RESERVED = frozenset(
     (
-        "RETURN",
-        "PATTERN",
-        "WHERE",
-        "WITHIN",
-        "WINDOW",
-        "SLIDE",
-        "GROUP",
-        "GROUP_BY",
-        "SEQ",
-        "NEXT",
-        "AND",
-        "OR",
+        *(
+            "RETURN",
+            "PATTERN",
+            "WHERE",
+            "WITHIN",
+            "WINDOW",
+            "SLIDE",
+            "GROUP",
+            "GROUP_BY",
+            "SEQ",
+            "NEXT",
+            "AND",
+        ),
+        *("OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "TRUE", "FALSE", "NULL", "TIMESTAMP"),
     )
-    + ("NOT", "IN", "IS", "LIKE", "BETWEEN", "TRUE", "FALSE", "NULL", "TIMESTAMP")
 )
 _OR, _AND, _NOT, _CONDITION, _SUM, _PRODUCT, _UNARY, _PRIMARY = range(8)
 """How tightly each kind of expression binds; one that binds less than its place asks for stands in parentheses."""
