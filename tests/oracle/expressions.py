@@ -1,6 +1,6 @@
 """Value of an expression of WHERE for given events, in three-valued logic; plain Python, slow and plain.
 
-Values are None, bool, int, float, Decimal, str, `Timestamp` and `Duration`; None is SQL's NULL.
+Values are None, bool, int, float, Decimal, str, `Timestamp`, `Duration` and `Ticks`; None is SQL's NULL.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -34,6 +35,15 @@ from hamlet_core.language.syntax import (
 
 Lookup = Callable[[Attribute], Any]
 
+
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """An integer time, or a difference of such: a number, and a length of `count * unit` microseconds."""
+
+    count: int | Fraction
+    unit: int
+
+
 _COMPARE = {
     ComparisonOperator.EQUAL: operator.eq,
     ComparisonOperator.UNEQUAL: operator.ne,
@@ -45,7 +55,7 @@ _COMPARE = {
 _LARGEST = 2**63 - 1
 
 
-def attributes(expression: Expression) -> tuple[Attribute, ...]:  # noqa: PLR0911  one case a node
+def attributes(expression: Expression) -> tuple[Attribute, ...]:
     """Every attribute an expression reads, in reading order."""
     match expression:
         case Attribute():
@@ -70,7 +80,7 @@ def attributes(expression: Expression) -> tuple[Attribute, ...]:  # noqa: PLR091
     raise TypeError(expression)
 
 
-def evaluate(expression: Expression, lookup: Lookup) -> Any:  # noqa: C901, PLR0911, PLR0912  one case a node
+def evaluate(expression: Expression, lookup: Lookup) -> Any:
     """The value of `expression`; a boolean one is True, False or None."""
     match expression:
         case Literal(value=value):
@@ -127,7 +137,7 @@ def _like(value: str, pattern: str) -> bool:
 
 
 def _kind(value: Any) -> str:
-    for kind in (bool, str, Timestamp, Duration):
+    for kind in (bool, str, Timestamp, Duration, Ticks):
         if isinstance(value, kind):
             return kind.__name__
     return "number"
@@ -136,18 +146,26 @@ def _kind(value: Any) -> str:
 def _compare(sign: ComparisonOperator, left: Any, right: Any) -> bool | None:
     if left is None or right is None:
         return None
+    left, right = _plain(left, right), _plain(right, left)
     if _kind(left) != _kind(right):
         raise TypeError(f"cannot compare {left!r} with {right!r}")
-    if isinstance(left, Timestamp | Duration):
-        left, right = left.microseconds, right.microseconds
-    elif _kind(left) == "number":
-        left, right = _number(left, right), _number(right, left)
     return bool(_COMPARE[sign](left, right))
 
 
-def _number(value: Any, partner: Any) -> float | Fraction:
-    """A number as it meets `partner`: floating as soon as one of the two is, exact otherwise."""
-    return float(value) if isinstance(value, float) or isinstance(partner, float) else Fraction(value)
+def _plain(value: Any, partner: Any) -> Any:
+    """What stands for a value in a comparison with `partner`: numbers exactly, a decimal beside a double nearly."""
+    match value:
+        case Ticks():
+            return Fraction(value.count * (value.unit if isinstance(partner, Duration) else 1))
+        case Duration():
+            return Fraction(value.microseconds)
+        case Timestamp():
+            return Fraction(value.microseconds) if isinstance(partner, Timestamp) else value
+        case Decimal() if isinstance(partner, float):
+            return Fraction(float(value))
+        case bool() | str():
+            return value
+    return Fraction(value)
 
 
 def _minus(value: Any) -> Any:
@@ -155,6 +173,8 @@ def _minus(value: Any) -> Any:
         return None
     if isinstance(value, Duration):
         return Duration(-value.microseconds)
+    if isinstance(value, Ticks):
+        return Ticks(-value.count, value.unit)
     return _bounded(-value)
 
 
@@ -187,10 +207,21 @@ def _times(sign: ArithmeticOperator, left: Any, right: Any, kinds: tuple[str, st
             return Timestamp(left.microseconds + right.microseconds)
         case ("Duration", "Duration") if add or subtract:
             return Duration(left.microseconds + (right.microseconds if add else -right.microseconds))
+        case ("Ticks", _) | (_, "Ticks") if add or subtract:
+            unit = left.unit if isinstance(left, Ticks) else right.unit
+            here, there = _count(left, unit), _count(right, unit)
+            return Ticks(here + there if add else here - there, unit)
     raise TypeError(f"{kinds[0]} {sign.value} {kinds[1]} has no meaning")
 
 
+def _count(value: Any, unit: int) -> int | Fraction:
+    if isinstance(value, Duration):
+        return Fraction(value.microseconds, unit)
+    return value.count if isinstance(value, Ticks) else value
+
+
 def _numbers(sign: ArithmeticOperator, left: Any, right: Any) -> Any:
+    """Exact on integers and decimals, floating otherwise; a quotient is always floating."""
     if isinstance(left, float) or isinstance(right, float):
         left, right = float(left), float(right)
     elif isinstance(left, Decimal) or isinstance(right, Decimal):
@@ -205,7 +236,7 @@ def _numbers(sign: ArithmeticOperator, left: Any, right: Any) -> Any:
         case ArithmeticOperator.MULTIPLY:
             return _bounded(left * right)
         case ArithmeticOperator.DIVIDE:
-            return _bounded(Fraction(left, right) if isinstance(left, int) else left / right)
+            return _bounded(float(left) / float(right))
         case ArithmeticOperator.MODULO:
             return _remainder(left, right)
     raise TypeError(sign)

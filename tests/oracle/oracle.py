@@ -6,10 +6,11 @@ a choice of branches, iterations and events; matches of equal event sequences ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
@@ -31,7 +32,7 @@ from hamlet_core.language.syntax import (
     Star,
     Timestamp,
 )
-from tests.oracle.expressions import attributes, evaluate
+from tests.oracle.expressions import Ticks, attributes, evaluate
 
 MICROSECONDS = {"us": 1, "ms": 1_000, "s": 10**6, "min": 60 * 10**6, "h": 3_600 * 10**6, "d": 86_400 * 10**6}
 
@@ -68,6 +69,7 @@ class Event:
     attributes: Mapping[str, Any]
 
 
+Clock = Callable[[int], Timestamp | Ticks]
 Binding = tuple[tuple[Event, str], ...]
 
 
@@ -101,9 +103,13 @@ def oracle_rows(
     type: str = "type",  # noqa: A002  named as the schema names it
     unit: str = "s",
     origin: int = 0,
+    integer_time: bool = True,
     limit: int = 2_000_000,
 ) -> list[Row]:
-    """The rows of `query`, ordered by window; raises `TooManyMatchesError` after `limit` search steps."""
+    """The rows of `query`, ordered by window; raises `TooManyMatchesError` after `limit` search steps.
+
+    Times are integers in `unit`; without `integer_time` predicates see them as points in time, not as numbers.
+    """
     stream = [
         Event(number, row[time], row[type], {k: v for k, v in row.items() if k not in (time, type)})
         for number, row in enumerate(events)
@@ -113,11 +119,12 @@ def oracle_rows(
     groups = tuple(dict.fromkeys(item.name for item in query.group_by))
     within, slide = (duration.microseconds // MICROSECONDS[unit] for duration in (query.within, query.slide))
     budget = Budget(limit)
+    clock = partial(Ticks if integer_time else _moment, unit=MICROSECONDS[unit])
     totals: dict[tuple[int, tuple[Any, ...]], _Totals] = {}
     for key, members in _partitions(stream, predicates.equivalence, groups):
         for start in _window_starts(members, within, slide, origin):
             inside = tuple(event for event in members if start <= event.time < start + within)
-            window = _Window(inside, predicates, MICROSECONDS[unit], budget)
+            window = _Window(inside, predicates, clock, budget)
             found = totals.setdefault((start, key[1]), _Totals(query.aggregates, names))
             found.add(query.pattern, window)
     rows = [
@@ -126,6 +133,10 @@ def oracle_rows(
         if total.count
     ]
     return sorted(rows, key=lambda row: (row.window_start, repr(sorted(row.group.items()))))
+
+
+def _moment(count: int, unit: int) -> Timestamp:
+    return Timestamp(count * unit)
 
 
 # --- query ---------------------------------------------------------------------------------------
@@ -215,10 +226,12 @@ class _Partial(NamedTuple):
 class _Window:
     """The events of one partition and window, and the search for matches among them."""
 
-    def __init__(self, events: tuple[Event, ...], predicates: Predicates, unit: int, budget: Budget) -> None:
+    def __init__(
+        self, events: tuple[Event, ...], predicates: Predicates, clock: Clock, budget: Budget
+    ) -> None:
         self.events = events
         self.predicates = predicates
-        self.unit = unit
+        self.clock = clock
         self.budget = budget
         self._fits: dict[tuple[int, str], bool] = {}
         self._steps: dict[tuple[int, str, int, str], bool] = {}
@@ -314,7 +327,7 @@ class _Window:
         if item.name in event.attributes:
             return event.attributes[item.name]
         if item.name == "time":
-            return Timestamp(event.time * self.unit)
+            return self.clock(event.time)
         return event.type if item.name == "type" else None
 
 
@@ -357,7 +370,7 @@ class _Totals:
             return len(events)
         read = [event.attributes.get(item.attribute) for event in events]
         numbers = [_exact(value) for value in read if value is not None]
-        if absolute:
+        if absolute and item.function not in (AggregateFunction.MIN, AggregateFunction.MAX):
             numbers = [abs(number) for number in numbers]
         match item.function:
             case AggregateFunction.SUM:

@@ -1,0 +1,59 @@
+"""oracle == two_step == greta over random queries and streams, in every arithmetic."""
+
+from itertools import islice
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+from hamlet_core.engines.registry import ENGINES
+from hamlet_core.language.writer import write_workload
+from tests.golden.harness import ARITHMETICS
+from tests.oracle.oracle import TooManyMatchesError
+from tests.properties import comparison, generation, strategies
+
+NAMES = tuple(sorted(ENGINES))
+
+
+def check(case, arithmetics):
+    wrong = comparison.disagreements(case, NAMES, arithmetics)
+    assert wrong == [], f"{write_workload(case.workload)}\n{case.events}"
+
+
+def seeded(seeds, make=generation.case):
+    for seed in seeds:
+        yield make(Random(seed))
+
+
+def check_all(cases):
+    skipped = 0
+    for number, case in enumerate(cases):
+        try:
+            check(case, ("exact",) if number % 4 else ARITHMETICS)
+        except TooManyMatchesError:
+            skipped += 1
+    return skipped
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(strategies.cases)
+def test_engines_agree_with_enumeration(case):
+    try:
+        check(case, ARITHMETICS)
+    except TooManyMatchesError:
+        assume(False)
+
+
+def test_engines_agree_with_enumeration_on_seeded_cases():
+    assert check_all(seeded(range(300))) < 10
+
+
+def test_engines_agree_on_workloads():
+    assert check_all(seeded(range(60), generation.workload_case)) < 5
+
+
+@pytest.mark.slow
+def test_engines_agree_on_twenty_thousand_cases():
+    single = islice(seeded(range(10**6, 2 * 10**6)), 18_000)
+    several = islice(seeded(range(10**6, 2 * 10**6), generation.workload_case), 2_000)
+    assert check_all(single) + check_all(several) < 200
