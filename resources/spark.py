@@ -20,6 +20,7 @@ from resources.problems import EnvironmentProblem
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 LOGGING = Path(__file__).parent / "spark_conf"
+ROOT = Path(__file__).resolve().parents[1]
 LOOPBACK = "127.0.0.1"
 
 
@@ -61,6 +62,8 @@ def settings(chosen: Environment) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(chosen.parallelism),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+        # Spark's default INT96 has no statistics and reads as nanoseconds, which end in 2262.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         # Delta's default of 50 tasks per look at a table's log costs more than most of our steps.
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(chosen.parallelism),
@@ -90,6 +93,8 @@ def _set_process(chosen: Environment) -> None:
         # Else the workers take python3 from the PATH, which lacks our packages.
         os.environ["PYSPARK_PYTHON"] = sys.executable
         os.environ["SPARK_LOCAL_IP"] = LOOPBACK
+        # They import our steps from where this process does, installed or not.
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
 
 
 def _with_delta(session: SparkSession) -> SparkSession:
