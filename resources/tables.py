@@ -98,7 +98,9 @@ PLAN = Table(
         Column("text", pa.string(), "canonical text of the query"),
         Column("types", pa.list_(pa.string()), "event types it reads"),
         Column("columns", pa.list_(pa.string()), "attributes it reads besides time and type"),
-        Column("partition", pa.list_(pa.string()), "equivalence and GROUP-BY attributes: trends never cross them"),
+        Column(
+            "partition", pa.list_(pa.string()), "equivalence and GROUP-BY attributes: trends never cross them"
+        ),
         Column("within_us", pa.int64(), "length of a window in microseconds"),
         Column("slide_us", pa.int64(), "distance of two windows in microseconds"),
         Column("explanation", pa.string(), "every stage of the plan, for people"),

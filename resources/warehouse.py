@@ -10,6 +10,7 @@ from pathlib import Path
 
 import deltalake
 import pyarrow as pa
+import pyarrow.compute as pc
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -80,10 +81,17 @@ class Warehouse:
         """A small table as Arrow."""
         return self.open(table).to_pyarrow_table(columns=list(columns) if columns else None)
 
+    def count(self, table: str, column: str, value: str) -> int:
+        """The number of rows whose `column` is `value`."""
+        rows = self.open(table).to_pyarrow_dataset()
+        return int(rows.count_rows(filter=pc.field(column) == value))
+
     def files(self, table: str, version: int | None = None) -> tuple[DataFile, ...]:
         """The live data files of a table at a version, by path."""
         actions = pa.table(self.open(table, version).get_add_actions(flatten=True))
-        return tuple(self._file(table, row) for row in sorted(actions.to_pylist(), key=lambda row: row["path"]))
+        return tuple(
+            self._file(table, row) for row in sorted(actions.to_pylist(), key=lambda row: row["path"])
+        )
 
     def _file(self, table: str, row: dict[str, object]) -> DataFile:
         partition = {
@@ -97,13 +105,17 @@ class Warehouse:
     def read(self, spark: SparkSession, table: str, version: int | None = None) -> DataFrame:
         """The table as a Spark frame, of a version or the latest."""
         reader = spark.read.format("delta")
-        return (reader.option("versionAsOf", version) if version is not None else reader).load(self.path_of(table))
+        return (reader.option("versionAsOf", version) if version is not None else reader).load(
+            self.path_of(table)
+        )
 
     def create(self, spark: SparkSession, table: Table) -> None:
         """Create the table if it does not exist; an existing one stays as it is."""
         if self.exists(table.name):
             return
-        builder = DeltaTable.createIfNotExists(spark).location(self.path_of(table.name)).comment(table.comment)
+        builder = (
+            DeltaTable.createIfNotExists(spark).location(self.path_of(table.name)).comment(table.comment)
+        )
         builder = builder.addColumns(spark_schema(table)).partitionedBy(*table.partition)
         for name, value in table.properties:
             builder = builder.property(name, value)
@@ -125,6 +137,10 @@ class Warehouse:
         writer.save(self.path_of(table.name))
         passed(f"replace:{table.name}")
 
+    def append_rows(self, spark: SparkSession, rows: Sequence[dict[str, object]], table: Table) -> None:
+        """Add a few rows, given as values by column name, in one commit."""
+        self.append(frame_of(spark, rows, table), table)
+
     def delete(self, spark: SparkSession, table: str, condition: str) -> None:
         """Delete rows in one commit; `condition` is SQL of ours, never of a user."""
         DeltaTable.forPath(spark, self.path_of(table)).delete(condition)
@@ -140,6 +156,11 @@ def spark_schema(table: Table) -> StructType:
             for column, field in zip(table.columns, fields, strict=True)
         ]
     )
+
+
+def frame_of(spark: SparkSession, rows: Sequence[dict[str, object]], table: Table) -> DataFrame:
+    """A few rows as a Spark frame with the types of the table."""
+    return spark.createDataFrame(pa.Table.from_pylist(list(rows), schema=table.schema.remove_metadata()))
 
 
 def literal(text: str) -> str:

@@ -38,7 +38,7 @@ def exclusive(warehouse: Path, *, wait_seconds: float = 0.0) -> Iterator[None]:
     The lock belongs to the open file, so neither an exception nor SIGKILL can leave it behind.
     """
     warehouse.mkdir(parents=True, exist_ok=True)
-    with open(warehouse / LOCK_FILE, "a+", encoding="utf-8") as file:
+    with (warehouse / LOCK_FILE).open("a+", encoding="utf-8") as file:
         _acquire(file, warehouse, time.monotonic() + wait_seconds)
         file.seek(0)
         file.truncate()

@@ -1,0 +1,109 @@
+"""What a user says of one run of the main job: workload, files, warehouse, options; plain values that pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+
+from hamlet_core import EventSchema, QueryPlan, Workload, parse, plan, write_workload
+from hamlet_core.errors import HamletError
+from pipelines.reading import ColumnOptions
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+
+
+class SettingsError(HamletError, ValueError):
+    """An option of the pipeline that cannot be."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedWorkload:
+    """The text of a workload, under the name that its rows carry in the tables."""
+
+    name: str
+    text: str
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise SettingsError(
+                f"{self.name!r} is no name for a workload",
+                code="E530",
+                hint="use up to 100 letters, digits, '_', '-' and '.'",
+            )
+
+    @property
+    def parsed(self) -> Workload:
+        """The syntax tree; QuerySyntaxError and QueryMeaningError as `hamlet_core.parse`."""
+        return parse(self.text)
+
+    @property
+    def plans(self) -> tuple[QueryPlan, ...]:
+        """One plan a query."""
+        return plan(self.parsed)
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the canonical text: layout and comments do not matter."""
+        return hashlib.sha256(write_workload(self.parsed).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Files of events: a file or folder, and which columns hold time and type."""
+
+    path: str
+    options: ColumnOptions = ColumnOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteOptions:
+    """How the aggregates are computed; the options of `hamlet_core.run`, and which windows are final.
+
+    `flush=False` keeps only windows that end no later than the UTC day of the latest event begins.
+    """
+
+    engine: str = "greta"
+    policy: str = "dynamic"
+    cost_model: str = "measured"
+    arithmetic: str = "scaled"
+    origin: int | datetime | date = 0
+    flush: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SampleOptions:
+    """How much the GRETA comparison recomputes: everything up to `everything_up_to` events, else a sample.
+
+    `size` is the number of (query, group, window); one with more than `largest` events is left out and counted.
+    """
+
+    size: int = 60
+    everything_up_to: int = 5_000
+    largest: int = 3_000
+
+
+@dataclass(frozen=True, slots=True)
+class JobSettings:
+    """One run of the main job."""
+
+    workload: NamedWorkload
+    source: Source
+    warehouse: Path
+    execute: ExecuteOptions = ExecuteOptions()
+    sample: SampleOptions = SampleOptions()
+
+    @property
+    def event_schema(self) -> EventSchema:
+        """Where the engine finds time and type."""
+        options = self.source.options
+        type_column = options.type_column
+        return EventSchema(
+            time=options.time_column,
+            type=type_column,
+            type_value=options.type_value if type_column is None else None,
+            time_unit=options.time_unit,
+            origin=self.execute.origin,
+        )

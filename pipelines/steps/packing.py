@@ -1,0 +1,47 @@
+"""Work of known sizes in, balanced packs out: one pack is one Spark task."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+
+def pack(sizes: Sequence[int], parts: int) -> tuple[tuple[int, ...], ...]:
+    """Indices of `sizes` in at most `parts` packs, none empty, the largest as small as a greedy choice gets it.
+
+    >>> pack([5, 9, 4, 1], 2)
+    ((1, 3), (0, 2))
+    """
+    packs: list[list[int]] = [[] for _ in range(min(parts, len(sizes)))]
+    lightest = [(0, number) for number in range(len(packs))]
+    for index in sorted(range(len(sizes)), key=lambda index: (-sizes[index], index)):
+        weight, number = lightest[0]
+        packs[number].append(index)
+        heapq.heapreplace(lightest, (weight + max(sizes[index], 1), number))
+    return tuple(tuple(sorted(members)) for members in sorted(packs, key=lambda members: members[0]))
+
+
+def run_tasks(
+    spark: SparkSession,
+    tasks: Sequence[Any],
+    work: Callable[[Any], Iterator[pa.RecordBatch]],
+    schema: StructType,
+) -> DataFrame:
+    """One Spark task for each of `tasks`, which are plain values that pickle; the rows `work` yields, lazily.
+
+    No row passes the driver: a task gets its own value, not data.
+    """
+    shipped = spark.sparkContext.broadcast(tuple(tasks))
+
+    def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from work(shipped.value[number])
+
+    numbers = spark.range(0, len(tasks), 1, max(len(tasks), 1))
+    return numbers.mapInArrow(body, schema)

@@ -1,0 +1,99 @@
+"""Spark tasks that read files: one pass for the evidence of column types, one for typed and rejected rows."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from pipelines.reading import ColumnOptions, Evidence, SourceFile, evidence, merge, read_file
+from pipelines.steps.packing import pack, run_tasks
+from resources.tables import TIMESTAMP
+
+REJECTED = "rejected row"
+"""The column of what could not be read; its blank keeps it apart from every column that Delta allows."""
+
+_REJECTED_TYPE = pa.struct(
+    [("row_number", pa.int64()), ("raw", pa.string()), ("reason", pa.string()), ("code", pa.string())]
+)
+_EVIDENCE = pa.schema([("file", pa.int32()), ("evidence", pa.binary())])
+
+
+def gather_evidence(
+    spark: SparkSession, files: Sequence[SourceFile], options: ColumnOptions, numeric: frozenset[str]
+) -> Evidence:
+    """What the values of all files say of their columns; each file is looked at in a Spark task."""
+
+    def look(members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
+        for number in members:
+            found = pickle.dumps(evidence(files[number], options, numeric))
+            yield pa.record_batch([pa.array([number], pa.int32()), pa.array([found])], schema=_EVIDENCE)
+
+    rows = run_tasks(spark, _packs(spark, files), look, from_arrow_schema(_EVIDENCE)).toArrow()
+    return merge(pickle.loads(found) for found in rows.sort_by("file").column("evidence").to_pylist())  # noqa: S301
+
+
+def parse_files(
+    spark: SparkSession, files: Sequence[SourceFile], columns: pa.Schema, options: ColumnOptions
+) -> DataFrame:
+    """All rows of the files, lazily: source columns, event_time, event_type, source_file, and `REJECTED`.
+
+    A good row has a NULL there, a rejected one only source_file and that.
+    """
+    schema = parsed_schema(columns)
+
+    def read(members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
+        for number in members:
+            for good, rejected in read_file(files[number], columns, options):
+                if good.num_rows:
+                    yield _good(good, schema, files[number].name, options)
+                if rejected.num_rows:
+                    yield _rejected(rejected, schema)
+
+    return run_tasks(spark, _packs(spark, files), read, from_arrow_schema(schema))
+
+
+def parsed_schema(columns: pa.Schema) -> pa.Schema:
+    """The columns of `parse_files` for these source columns."""
+    added = [("event_time", TIMESTAMP), ("event_type", pa.string()), ("source_file", pa.string())]
+    return pa.schema(
+        [*columns.remove_metadata(), *(pa.field(*pair) for pair in added), (REJECTED, _REJECTED_TYPE)]
+    )
+
+
+def _packs(spark: SparkSession, files: Sequence[SourceFile]) -> tuple[tuple[int, ...], ...]:
+    """Files of one task each, the sizes balanced; a few tasks a core keep all cores busy to the end."""
+    return pack([file.size for file in files], 4 * spark.sparkContext.defaultParallelism)
+
+
+def _good(batch: pa.RecordBatch, schema: pa.Schema, name: str, options: ColumnOptions) -> pa.RecordBatch:
+    rows = batch.num_rows
+    arrays = [
+        *batch.columns,
+        event_times(batch.column(options.time_column), options),
+        batch.column(options.type_column) if options.type_column else pa.repeat(options.type_value, rows),
+        pa.repeat(name, rows),
+        pa.nulls(rows, _REJECTED_TYPE),
+    ]
+    return pa.record_batch(arrays, schema=schema)
+
+
+def _rejected(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    reasons = pa.StructArray.from_arrays(
+        [batch.column(field.name) for field in _REJECTED_TYPE], fields=list(_REJECTED_TYPE)
+    )
+    known = {"source_file": batch.column("source_file"), REJECTED: reasons}
+    arrays = [known.get(field.name, pa.nulls(batch.num_rows, field.type)) for field in schema]
+    return pa.record_batch(arrays, schema=schema)
+
+
+def event_times(times: pa.Array, options: ColumnOptions) -> pa.Array:
+    """The time column as timestamps: an integer counts units from the epoch."""
+    if pa.types.is_integer(times.type):
+        microseconds = pc.multiply_checked(times, options.microseconds_per_unit)
+        return microseconds.cast(TIMESTAMP)
+    return times.cast(TIMESTAMP)

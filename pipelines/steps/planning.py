@@ -1,0 +1,55 @@
+"""Plan: the text of a workload -> Delta `workload_plan`, a row a query, and what people want to see of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+
+from hamlet_core import QueryPlan, explain, write_query
+from pipelines.settings import NamedWorkload
+from pipelines.steps.ingest import Needs
+from resources import tables
+from resources.warehouse import Warehouse, frame_of
+
+
+def needs_of(plans: tuple[QueryPlan, ...]) -> Needs:
+    """What the queries want of the table of events."""
+    return Needs(
+        frozenset(name for query in plans for name in query.numeric_columns),
+        tuple(frozenset(query.equivalence + query.group_by) for query in plans),
+    )
+
+
+def plan_rows(workload: NamedWorkload, run_id: str) -> list[dict[str, object]]:
+    """The rows of `workload_plan`, in the order of the text."""
+    parsed, digest = workload.parsed, workload.hash
+    return [
+        {
+            "workload": workload.name,
+            "workload_hash": digest,
+            "query": query.name,
+            "text": write_query(query.query),
+            "types": sorted(query.types),
+            "columns": list(query.columns),
+            "partition": [*query.equivalence, *query.group_by],
+            "within_us": query.within,
+            "slide_us": query.slide,
+            "explanation": explain(replace(parsed, queries=(query.query,))),
+            "run_id": run_id,
+        }
+        for query in workload.plans
+    ]
+
+
+def write_plan(
+    spark: SparkSession, warehouse: Warehouse, workload: NamedWorkload, rows: list[dict[str, object]]
+) -> None:
+    """Replace the plan of this workload."""
+    frame = frame_of(spark, rows, tables.PLAN)
+    warehouse.replace(frame, tables.PLAN, column="workload", value=workload.name)
+
+
+def plan_markdown(rows: list[dict[str, object]]) -> str:
+    """The plan as a page: each query with its text and every stage."""
+    return "\n\n".join(f"### {row['query']}\n\n~~~\n{row['explanation']}\n~~~" for row in rows)
