@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any, TypeAlias
 
 from hamlet_core.algebra.aggregates import Algebra, LatestStart
-from hamlet_core.engines.prepared import Incoming, Node, PreparedQuery, needs_scan
+from hamlet_core.engines.prepared import Incoming, Node, Pair, PreparedQuery, needs_scan
 from hamlet_core.pattern.automaton import CLEAN, Gaps
 
 Element: TypeAlias = Any
@@ -118,7 +118,7 @@ class PathFold(Fold):
             [] if node.scans(p) else None for p in size
         ]
         waiting = {
-            (edge.source, edge.gaps) for edges in node.incoming for edge in edges if not edge.conditions
+            (edge.source, edge.gaps) for edges in node.incoming for edge in edges if not edge.condition
         }
         waiting.update(node.ends.items())
         self.running: list[Element] = [None] * len(size)
@@ -143,18 +143,18 @@ class PathFold(Fold):
         return total
 
     def over(self, edge: Incoming, row: int) -> Element:
-        if edge.conditions:
-            return self.scan(edge, row)
+        if edge.condition:
+            return self.scan(edge.condition, edge, row)
         if edge.gaps == CLEAN:
             return self.running[edge.source]
         return self.waiting[edge.source, edge.gaps].total(self.since(edge.gaps))
 
-    def scan(self, edge: Incoming, row: int) -> Element:
+    def scan(self, condition: Pair, edge: Incoming, row: int) -> Element:
         since = self.since(edge.gaps)
         total: Element = None
         for time, earlier, element in self.history[edge.source] or ():
-            if (since is None or time >= since) and edge.holds(earlier, row):
-                total = self.plus(total, element)
+            if (since is None or time >= since) and condition(earlier, row):
+                total = element if total is None else self.algebra.plus(total, element)
         return total
 
     def commit(self, position: int, row: int, time: int, element: Element) -> None:

@@ -22,15 +22,15 @@ Element: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """An edge into a position: where from, over which gap, under which conditions (all must be TRUE)."""
+    """An edge into a position: where from, over which gap, under which condition (None: none) on the two rows."""
 
     source: int
     gaps: Gaps
-    conditions: tuple[Pair, ...]
+    condition: Pair | None
 
     def holds(self, earlier: int, later: int) -> bool:
-        """Whether every adjacent condition is TRUE for this pair of rows."""
-        return all(condition(earlier, later) for condition in self.conditions)
+        """Whether the adjacent condition is TRUE for this pair of rows."""
+        return self.condition is None or self.condition(earlier, later) is True
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Node:
 
     def scans(self, position: int) -> bool:
         """Whether some edge out of the position has a condition on the pair of events."""
-        return any(edge.conditions and edge.source == position for edges in self.incoming for edge in edges)
+        return any(edge.condition and edge.source == position for edges in self.incoming for edge in edges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,13 @@ def _pair(condition: Adjacent, stream: Stream) -> Pair:
     return compile_adjacent(condition.expression, stream.columns, unit=stream.unit)
 
 
+def _all(conditions: list[Pair]) -> Pair | None:
+    """One condition that is TRUE where all are."""
+    if len(conditions) < 2:
+        return conditions[0] if conditions else None
+    return lambda earlier, later: all(condition(earlier, later) for condition in conditions)
+
+
 def _node(
     automaton: Automaton,
     stream: Stream,
@@ -89,7 +96,7 @@ def _node(
     incoming: list[list[Incoming]] = [[] for _ in positions]
     for edge in automaton.edges:
         names = positions[edge.source].alias, positions[edge.target].alias
-        incoming[edge.target].append(Incoming(edge.source, edge.gaps, tuple(pairs.get(names, ()))))
+        incoming[edge.target].append(Incoming(edge.source, edge.gaps, _all(pairs.get(names, []))))
     return Node(
         automaton,
         tuple(_bindable(automaton, stream, local)),
@@ -116,4 +123,4 @@ def _bindable(
 
 def needs_scan(node: Node) -> bool:
     """Whether a determinised step depends on the pair of events: adjacent conditions, or gaps between events."""
-    return any(edge.conditions or edge.gaps != CLEAN for edges in node.incoming for edge in edges)
+    return any(edge.condition or edge.gaps != CLEAN for edges in node.incoming for edge in edges)
