@@ -1,0 +1,1 @@
+"""Pipelines: files in, trend aggregates out; readers, Spark steps, Dagster assets and the command line."""

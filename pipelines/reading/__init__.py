@@ -1,0 +1,29 @@
+"""Reading: CSV, JSON lines and Parquet files in, typed Arrow batches and rejected rows out; no Spark, no Dagster.
+
+The way through: `discover` names the files, `evidence` looks at one file, `merge` adds evidence up, `decide` makes
+a schema of it (`infer_columns` is these three in one), `read_file` yields good and rejected rows.
+"""
+
+from pipelines.reading.columns import ColumnOptions
+from pipelines.reading.evidence import ColumnEvidence, Evidence, decide, evidence, infer_columns, merge
+from pipelines.reading.reasons import REJECTED_SCHEMA, Reason
+from pipelines.reading.rows import read_all, read_file
+from pipelines.reading.sources import Format, SourceFile, discover, ignored
+
+__all__ = [
+    "REJECTED_SCHEMA",
+    "ColumnEvidence",
+    "ColumnOptions",
+    "Evidence",
+    "Format",
+    "Reason",
+    "SourceFile",
+    "decide",
+    "discover",
+    "evidence",
+    "ignored",
+    "infer_columns",
+    "merge",
+    "read_all",
+    "read_file",
+]

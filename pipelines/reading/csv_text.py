@@ -1,0 +1,194 @@
+"""CSV files: bytes in, chunks of binary columns and broken records out, in bounded memory."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from hamlet_core.errors import InvariantError
+from pipelines.reading.chunks import BrokenRecord, Chunk, Numbers, UnreadableFileError, shown
+from pipelines.reading.csv_records import BLOCK_BYTES, Block, Records, blocks, split
+from pipelines.reading.reasons import Reason
+
+HEADER_LIMIT = 1 << 20
+"""No header has more bytes."""
+
+_BOM = b"\xef\xbb\xbf"
+_OTHER_MARKS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Column names, the delimiter, and the bytes read already that follow the header."""
+
+    names: tuple[str, ...]
+    delimiter: bytes
+    rest: bytes
+
+
+def read_csv(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Chunk]:
+    """Yield the chunks of a file; an empty one gives none, one with a header only gives its empty columns.
+
+    Raises `UnreadableFileError` if the file is not CSV in UTF-8 with a header.
+    """
+    with open(path, "rb") as stream:
+        header = read_header(stream, block_bytes)
+        if header is None:
+            return
+        first = 1
+        yield _typed_nothing(header)
+        for block in blocks(stream, header.delimiter, header.rest, block_bytes):
+            chunk, count = _chunk(block, header, first)
+            first += count
+            yield chunk
+
+
+def read_header(stream: BinaryIO, block_bytes: int = BLOCK_BYTES) -> Header | None:
+    """Read the first record; None if the file has no records at all."""
+    data = stream.read(block_bytes).removeprefix(_BOM)
+    _check_encoding(data)
+    data = data.lstrip(b"\r\n")
+    if not data:
+        return None
+    line = data[: _first_line_end(data)]
+    if b"\x00" in line:
+        raise UnreadableFileError(
+            "the file is not text: its first line holds zero bytes (UTF-16, or binary?)"
+        )
+    delimiter = _delimiter(line)
+    for block in blocks(io.BytesIO(data[:HEADER_LIMIT]), delimiter):
+        records = split(block, delimiter)
+        return Header(_names(records, delimiter), delimiter, data[int(records.after[0]) :])
+    return None
+
+
+def _check_encoding(data: bytes) -> None:
+    for mark, name in _OTHER_MARKS:
+        if data.startswith(mark):
+            raise UnreadableFileError(f"the file is {name}, not UTF-8: convert it first")
+
+
+def _first_line_end(data: bytes) -> int:
+    ends = [end for end in (data.find(b"\n"), data.find(b"\r")) if end >= 0]
+    return min(ends, default=len(data))
+
+
+def _delimiter(line: bytes) -> bytes:
+    """A comma, unless the header has none and another usual delimiter."""
+    if b"," in line:
+        return b","
+    found = max((b";", b"\t", b"|"), key=line.count)
+    return found if found in line else b","
+
+
+def _names(records: Records, delimiter: bytes) -> tuple[str, ...]:
+    """Column names of the first record; a nameless column is called `column_N`."""
+    if not records.fields[0]:
+        raise UnreadableFileError("the header has a quote that is never closed")
+    try:
+        text = records.text(0).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UnreadableFileError(
+            "the header is not UTF-8: the file is in another encoding, or binary"
+        ) from error
+    fields = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter.decode()))
+    names = tuple(name.strip() or f"column_{place}" for place, name in enumerate(fields, 1))
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UnreadableFileError(f"the header names a column twice: {', '.join(twice)}")
+    return names
+
+
+def _typed_nothing(header: Header) -> Chunk:
+    nothing = pa.array([], type=pa.binary())
+    return Chunk(np.zeros(0, dtype=np.int64), dict.fromkeys(header.names, nothing), (), lambda place: "")
+
+
+def _chunk(block: Block, header: Header, first: int) -> tuple[Chunk, int]:
+    """A block as a chunk, and how many records it has."""
+    try:
+        if block.records is None:
+            return _clean_chunk(block, header, first)
+    except pa.ArrowInvalid:
+        pass  # Some record is ragged: find out which.
+    records = split(block, header.delimiter)
+    good = records.fields == len(header.names)
+    data = block.data if good.all() else records.only(good)
+    table = _parse(data, header)
+    if table.num_rows != int(good.sum()):
+        raise InvariantError(
+            f"reading CSV: {int(good.sum())} records were split, {table.num_rows} parsed", code="E901"
+        )
+    numbers = np.arange(first, first + len(good), dtype=np.int64)
+    broken = tuple(_broken(records, int(place), first, header) for place in np.flatnonzero(~good))
+    raw = _RawText(block, header.delimiter, np.flatnonzero(good), records)
+    return Chunk(numbers[good], _columns(table), broken, raw), len(good)
+
+
+def _clean_chunk(block: Block, header: Header, first: int) -> tuple[Chunk, int]:
+    """The fast way: Arrow parses all of it; raises `ArrowInvalid` if a record is ragged."""
+    table = _parse(block.data, header)
+    numbers: Numbers = np.arange(first, first + table.num_rows, dtype=np.int64)
+    raw = _RawText(block, header.delimiter, None, None)
+    return Chunk(numbers, _columns(table), (), raw), table.num_rows
+
+
+def _columns(table: pa.Table) -> dict[str, pa.Array]:
+    return {name: table.column(name).combine_chunks() for name in table.column_names}
+
+
+def _parse(data: bytes, header: Header) -> pa.Table:
+    """Whole, even records as a table of binary columns; an empty field is NULL, quoted or not."""
+    kinds = {name: pa.binary() for name in header.names}
+    if not data:
+        return pa.table({name: pa.array([], type=kind) for name, kind in kinds.items()})
+    return pa_csv.read_csv(
+        io.BytesIO(data),
+        # More than the data, so that Arrow does not cut a record with line ends in quotes.
+        read_options=pa_csv.ReadOptions(
+            column_names=list(header.names), block_size=len(data) + 1, use_threads=False
+        ),
+        parse_options=pa_csv.ParseOptions(delimiter=header.delimiter.decode(), newlines_in_values=True),
+        convert_options=pa_csv.ConvertOptions(
+            column_types=kinds, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=True
+        ),
+    )
+
+
+def _broken(records: Records, place: int, first: int, header: Header) -> BrokenRecord:
+    """Say what is wrong with a record whose fields do not fit the header."""
+    fields, wanted = int(records.fields[place]), len(header.names)
+    raw = shown(records.text(place))
+    if fields == 0:
+        reason, text = Reason.UNCLOSED_QUOTE, "a quoted field never ends, or goes on after its closing quote"
+    elif fields > wanted:
+        reason, text = (
+            Reason.TOO_MANY_FIELDS,
+            f"unknown column: {fields} fields where the header has {wanted}",
+        )
+    else:
+        reason, text = Reason.TOO_FEW_FIELDS, f"{fields} fields where the header has {wanted}"
+    return BrokenRecord(first + place, raw, reason, text)
+
+
+@dataclass(slots=True)
+class _RawText:
+    """Raw text of the records that have columns; the places are worked out at the first question."""
+
+    block: Block
+    delimiter: bytes
+    good: npt.NDArray[np.int64] | None
+    records: Records | None
+
+    def __call__(self, place: int) -> str:
+        if self.records is None:
+            self.records = split(self.block, self.delimiter)
+        return shown(self.records.text(place if self.good is None else int(self.good[place])))

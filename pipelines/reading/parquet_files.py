@@ -1,0 +1,87 @@
+"""Parquet files: chunks of the declared columns out, in bounded memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.reading.chunks import Chunk, UnreadableFileError, shown
+
+BATCH_ROWS = 1 << 16
+
+
+def read_parquet(path: str, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
+    """Yield the chunks of a file (only some columns, if named).
+
+    Raises `UnreadableFileError` if it is damaged; what came before the damage has been yielded.
+    """
+    done, rows = 0, 0
+    try:
+        with pq.ParquetFile(path) as file:
+            rows = file.metadata.num_rows
+            _check_names(file.schema_arrow.names)
+            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns):
+                yield _chunk(batch, done + 1)
+                done += batch.num_rows
+    except (pa.ArrowException, OSError) as error:
+        lost = f"rows {done + 1} to {rows} are lost: " if rows else ""
+        raise UnreadableFileError(f"damaged Parquet: {lost}{_one_line(error)}") from error
+
+
+def declared_schema(path: str) -> tuple[pa.Schema, int]:
+    """The schema in the file, and its number of rows; raises `UnreadableFileError`."""
+    try:
+        with pq.ParquetFile(path) as file:
+            _check_names(file.schema_arrow.names)
+            return file.schema_arrow, file.metadata.num_rows
+    except (pa.ArrowException, OSError) as error:
+        raise UnreadableFileError(f"damaged Parquet: {_one_line(error)}") from error
+
+
+def _check_names(names: list[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UnreadableFileError(f"the file has a column twice: {', '.join(twice)}")
+
+
+def _one_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def _chunk(batch: pa.RecordBatch, first: int) -> Chunk:
+    numbers = np.arange(first, first + batch.num_rows, dtype=np.int64)
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    return Chunk(numbers, columns, (), lambda place: row_text(batch, place))
+
+
+def row_text(batch: pa.RecordBatch, place: int) -> str:
+    """A row as JSON text; values that JSON lacks as their usual text."""
+    row = {
+        name: _json_value(column[place])
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    }
+    return json.dumps(row, ensure_ascii=False, default=str)
+
+
+def scalar_text(value: pa.Scalar) -> str | None:
+    """A value as text; nested ones as JSON."""
+    plain = _json_value(value)
+    if plain is None or isinstance(plain, str):
+        return plain
+    nested = isinstance(plain, (dict, list))
+    return json.dumps(plain, ensure_ascii=False, default=str) if nested else str(plain)
+
+
+def _json_value(value: pa.Scalar) -> object:
+    """A Python value; its text where Python has no type for it (nanoseconds, a year beyond 9999, damaged UTF-8)."""
+    try:
+        plain = value.as_py()
+    except UnicodeError:
+        return shown(value.as_buffer().to_pybytes())
+    except (ValueError, OverflowError):
+        return str(value.cast(pa.int64()).as_py())
+    return shown(plain) if isinstance(plain, bytes) else plain

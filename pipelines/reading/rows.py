@@ -1,0 +1,199 @@
+"""Typed rows of files: what can be read as the schema says, and what cannot, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.reading.chunks import BrokenRecord, Chunk, UnreadableFileError
+from pipelines.reading.columns import ColumnOptions
+from pipelines.reading.csv_text import read_csv
+from pipelines.reading.evidence import infer_columns
+from pipelines.reading.json_lines import read_json
+from pipelines.reading.parquet_files import read_parquet, scalar_text
+from pipelines.reading.reasons import REJECTED_SCHEMA, Reason
+from pipelines.reading.sources import Format, SourceFile
+from pipelines.reading.typed import object_text, type_bytes, type_declared, type_objects
+from pipelines.reading.values import Codes, Column, code_of, no_codes, reason_of, true_at
+
+TIME_LIMIT = 2**62
+"""Microseconds from the epoch, to either side, that a time may have (146,000 years)."""
+
+SHOWN_VALUE = 60
+"""Characters of a value that a reason quotes."""
+
+_WRONG = {
+    Reason.INVALID_UTF8: "is not UTF-8",
+    Reason.NOT_AN_INTEGER: "is not an integer",
+    Reason.NOT_A_NUMBER: "is not a number",
+    Reason.NOT_A_TIMESTAMP: "is not an ISO 8601 time",
+    Reason.NOT_A_DATE: "is not an ISO 8601 date",
+    Reason.NOT_A_BOOLEAN: "is neither true nor false",
+    Reason.NOT_FINITE: "is not a finite number",
+    Reason.OUT_OF_RANGE: "is out of range",
+    Reason.TOO_FINE: "is finer than a microsecond",
+}
+
+
+def read_file(
+    file: SourceFile, schema: pa.Schema, options: ColumnOptions
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """Yield (good, rejected) batches of one file, in bounded memory; either may have no rows.
+
+    Good rows have exactly the columns and types of `schema` (NULL where the file lacks a column; a column that
+    `schema` lacks is left out); rejected rows have `REJECTED_SCHEMA`, in the order of the file. Never raises for what a file contains. A
+    file that cannot be read at all gives one rejected row without a number.
+    """
+    try:
+        for chunk in _chunks(file):
+            if len(chunk.numbers) or chunk.broken:
+                yield _sorted_out(chunk, file, schema, options)
+    except (UnreadableFileError, OSError) as error:
+        text = f"{error} ({file.size:,} bytes)"
+        row = (file.name, None, None, text, Reason.UNREADABLE_FILE.value)
+        yield _no_rows(schema), _rejected([row])
+
+
+def read_all(
+    files: Sequence[SourceFile],
+    columns: pa.Schema | None,
+    options: ColumnOptions,
+    numeric: frozenset[str] = frozenset(),
+) -> tuple[pa.Table, pa.Table]:
+    """Read all files into (good, rejected) tables.
+
+    `columns` is a schema as of `infer_columns`; None infers it (with `numeric`). A row is judged by the columns in
+    the schema: to reject the same rows as an ingest does, give all of them.
+    """
+    schema = infer_columns(files, numeric, options) if columns is None else columns
+    good: list[pa.RecordBatch] = []
+    rejected: list[pa.RecordBatch] = []
+    for file in files:
+        for kept, refused in read_file(file, schema, options):
+            good.append(kept)
+            rejected.append(refused)
+    return pa.Table.from_batches(good, schema), pa.Table.from_batches(rejected, REJECTED_SCHEMA)
+
+
+def _chunks(file: SourceFile) -> Iterator[Chunk]:
+    match file.format:
+        case Format.CSV:
+            return read_csv(file.path)
+        case Format.JSON:
+            return read_json(file.path)
+        case Format.PARQUET:
+            return read_parquet(file.path)
+
+
+def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+
+
+def _rejected(rows: Sequence[tuple[str, int | None, str | None, str, str]]) -> pa.RecordBatch:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(REJECTED_SCHEMA)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, REJECTED_SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=REJECTED_SCHEMA)
+
+
+def _sorted_out(
+    chunk: Chunk, file: SourceFile, schema: pa.Schema, options: ColumnOptions
+) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """Type the columns of a chunk and part its rows."""
+    columns = [_column(chunk, field, file.format, options) for field in schema]
+    codes, guilty = _first_problems([column.codes for column in columns], len(chunk.numbers))
+    good = pa.RecordBatch.from_arrays([column.values for column in columns], schema=schema)
+    bad = np.flatnonzero(codes)
+    if not len(bad) and not chunk.broken:
+        return good, _rejected(())
+    rows = [
+        BrokenRecord(
+            int(chunk.numbers[place]),
+            chunk.raw(int(place)),
+            reason_of(int(codes[place])),
+            _why(chunk, schema.field(int(guilty[place])), int(place), reason_of(int(codes[place]))),
+        )
+        for place in bad
+    ]
+    ordered = sorted((*rows, *chunk.broken), key=lambda row: row.number)
+    refused = [(file.name, row.number, row.raw, row.text, row.reason.value) for row in ordered]
+    return good.filter(pa.array(codes == 0)), _rejected(refused)
+
+
+def _first_problems(codes: Sequence[Codes | None], rows: int) -> tuple[Codes, npt.NDArray[np.int32]]:
+    """The first problem of each row by order of the columns, and the column that has it."""
+    first, guilty = no_codes(rows), np.zeros(rows, dtype=np.int32)
+    for place, some in enumerate(codes):
+        if some is not None:
+            fresh = (first == 0) & (some != 0)
+            first[fresh] = some[fresh]
+            guilty[fresh] = place
+    return first, guilty
+
+
+def _column(chunk: Chunk, field: pa.Field, form: Format, options: ColumnOptions) -> Column:
+    """One typed column of a chunk, with what its role asks for."""
+    values = chunk.columns.get(field.name)
+    column = Column(pa.nulls(len(chunk.numbers), field.type))
+    if values is not None:
+        match form:
+            case Format.CSV:
+                column = type_bytes(values, field.type)
+            case Format.JSON:
+                column = type_objects(values, field.type)
+            case Format.PARQUET:
+                column = type_declared(values, field.type, as_name=field.name == options.type_column)
+    if field.name == options.time_column:
+        return _required(_in_range(column, options), Reason.MISSING_TIME)
+    return _required(column, Reason.MISSING_TYPE) if field.name == options.type_column else column
+
+
+def _required(column: Column, reason: Reason) -> Column:
+    """NULL is a problem, where there is no other."""
+    missing = true_at(pc.is_null(column.values))
+    return _marked(column, missing, reason)
+
+
+def _in_range(column: Column, options: ColumnOptions) -> Column:
+    """A time beyond 2^62 microseconds is a problem."""
+    if pa.types.is_date(column.values.type):
+        return column
+    limit = (
+        TIME_LIMIT // options.microseconds_per_unit if pa.types.is_int64(column.values.type) else TIME_LIMIT
+    )
+    ticks = pc.cast(column.values, pa.int64())
+    return _marked(
+        column, true_at(pc.or_(pc.greater(ticks, limit), pc.less(ticks, -limit))), Reason.OUT_OF_RANGE
+    )
+
+
+def _marked(column: Column, where: npt.NDArray[np.bool_], reason: Reason) -> Column:
+    if not where.any():
+        return column
+    codes = no_codes(len(where)) if column.codes is None else column.codes.copy()
+    codes[where & (codes == 0)] = code_of(reason)
+    return Column(column.values, codes)
+
+
+def _why(chunk: Chunk, field: pa.Field, place: int, reason: Reason) -> str:
+    """A sentence for a person: which column, which value, what is wrong."""
+    if reason is Reason.MISSING_TIME:
+        return f"no time: column {field.name} is empty"
+    if reason is Reason.MISSING_TYPE:
+        return f"no type: column {field.name} is empty"
+    values = chunk.columns[field.name]
+    if reason is Reason.TYPE_CONFLICT:
+        return f"column {field.name} is {values.type} in this file, and {field.type} in the others"
+    return f"column {field.name}: {_quoted(values[place])} {_WRONG[reason]}"
+
+
+def _quoted(value: object) -> str:
+    """A value as a reason shows it, cut where it is long."""
+    if isinstance(value, pa.Scalar):
+        text = scalar_text(value) or ""
+    else:
+        text = object_text(value) or ""
+    return repr(text if len(text) <= SHOWN_VALUE else text[:SHOWN_VALUE] + "...")

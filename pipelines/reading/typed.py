@@ -1,0 +1,168 @@
+"""A column of a chunk, as its format gives it, read as the type of the schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.reading.declared import plain_type
+from pipelines.reading.parquet_files import scalar_text
+from pipelines.reading.reasons import Reason
+from pipelines.reading.values import TIMESTAMP, Codes, Column, code_of, no_codes, parse_texts, true_at
+
+TEXT = pa.string()
+_NATIVE = {str(pa.int64()): {int}, str(pa.float64()): {float, int}, str(pa.bool_()): {bool}, "string": {str}}
+_EXACT_DOUBLE = 2.0**63
+
+
+def utf8_texts(values: pa.Array) -> pa.Array:
+    """Binary values as strings; NULL where they are not UTF-8."""
+    try:
+        return pc.cast(values, TEXT)
+    except pa.ArrowInvalid:
+        return pa.array([_decoded(value) for value in values.to_pylist()], TEXT)
+
+
+def _decoded(value: bytes | None) -> str | None:
+    try:
+        return None if value is None else value.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def type_bytes(values: pa.Array, wanted: pa.DataType) -> Column:
+    """Bytes of a CSV column as `wanted`."""
+    texts = utf8_texts(values)
+    return _with_code(parse_texts(texts, wanted), _newly_null(values, texts), Reason.INVALID_UTF8)
+
+
+def type_objects(values: Sequence[object], wanted: pa.DataType) -> Column:
+    """Parsed JSON values as `wanted`; nested ones as JSON text."""
+    kinds = set(map(type, values)) - {type(None)}
+    if kinds <= _NATIVE.get(str(wanted), set()):
+        try:
+            array = pa.array(values, wanted)
+        except (OverflowError, pa.ArrowInvalid):
+            pass
+        else:
+            if not pa.types.is_float64(wanted) or pc.all(pc.is_finite(array)).as_py() is not False:
+                return Column(array)
+    return parse_texts(pa.array([object_text(value) for value in values], TEXT), wanted)
+
+
+def object_text(value: object) -> str | None:
+    """A JSON value as a text: strings as they are, the others as JSON."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def type_declared(values: pa.Array, wanted: pa.DataType, *, as_name: bool = False) -> Column:
+    """A Parquet column as `wanted`; `as_name` lets any value be the text of a type's name."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    given = plain_type(values.type)
+    if pa.types.is_string(given):
+        return _of_strings(values, wanted)
+    if pa.types.is_string(wanted) and as_name:
+        return Column(_as_texts(values))
+    if pa.types.is_timestamp(values.type) and pa.types.is_timestamp(wanted):
+        return _timestamps(values)
+    if not _compatible(given, wanted):
+        return _with_code(
+            Column(pa.nulls(len(values), wanted)), true_at(pc.is_valid(values)), Reason.TYPE_CONFLICT
+        )
+    return _cast(values, wanted)
+
+
+def _of_strings(values: pa.Array, wanted: pa.DataType) -> Column:
+    """Strings, and all that is kept as text."""
+    kind = values.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        values = pc.cast(values, pa.large_binary() if pa.types.is_large_string(kind) else pa.binary())
+    if pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type):
+        return type_bytes(pc.cast(values, pa.binary()), wanted)
+    return parse_texts(_as_texts(values), wanted)
+
+
+def _as_texts(values: pa.Array) -> pa.Array:
+    """Any values as texts; nested ones as JSON."""
+    if pa.types.is_integer(values.type) or pa.types.is_boolean(values.type):
+        return pc.cast(values, TEXT)
+    return pa.array([scalar_text(value) for value in values], TEXT)
+
+
+def _compatible(given: pa.DataType, wanted: pa.DataType) -> bool:
+    def number(kind: pa.DataType) -> bool:
+        return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+    if number(given) and number(wanted):
+        return True
+    return given == wanted or (pa.types.is_date(given) and pa.types.is_timestamp(wanted))
+
+
+def _timestamps(values: pa.Array) -> Column:
+    """Microseconds in UTC: nanoseconds must not be lost, seconds must fit."""
+    instants = pc.cast(values, pa.timestamp(values.type.unit))
+    if values.type.unit == "ns":
+        nanoseconds = pc.cast(instants, pa.int64())
+        # NumPy's remainder is the only one of the two that takes a vector; NULL stands as 0.
+        fine = np.asarray(pc.fill_null(nanoseconds, 0)) % 1000 != 0
+        coarse = pc.cast(instants, TIMESTAMP, safe=False)
+        return _with_code(Column(coarse), fine, Reason.TOO_FINE)
+    try:
+        return Column(pc.cast(instants, TIMESTAMP))
+    except pa.ArrowInvalid:
+        factor = {"s": 1_000_000, "ms": 1_000}[values.type.unit]
+        ticks = np.asarray(pc.fill_null(pc.cast(instants, pa.int64()), 0))
+        far = np.abs(ticks.astype(np.float64)) * factor >= _EXACT_DOUBLE
+        near = pc.if_else(pa.array(far), pa.scalar(None, instants.type), instants)
+        return _with_code(Column(pc.cast(near, TIMESTAMP)), far, Reason.OUT_OF_RANGE)
+
+
+def _cast(values: pa.Array, wanted: pa.DataType) -> Column:
+    """Numbers to numbers, days to times; value by value where one does not fit."""
+    try:
+        if pa.types.is_float64(wanted):
+            return _finite(pc.cast(values, wanted, safe=False))
+        return Column(pc.cast(values, wanted))
+    except pa.ArrowInvalid:
+        if pa.types.is_floating(values.type) and pa.types.is_int64(wanted):
+            return _whole(pc.cast(values, pa.float64()))
+        return parse_texts(_as_texts(values), wanted)
+
+
+def _finite(values: pa.Array) -> Column:
+    return _with_code(Column(values), true_at(pc.invert(pc.is_finite(values))), Reason.NOT_FINITE)
+
+
+def _whole(values: pa.Array) -> Column:
+    """Doubles as integers, where they are integers."""
+    numbers = np.asarray(pc.fill_null(values, 0.0), dtype=np.float64)
+    finite = np.isfinite(numbers)
+    whole = finite & (np.floor(np.where(finite, numbers, 0.0)) == numbers)
+    far = whole & (np.abs(numbers) >= _EXACT_DOUBLE)
+    fits = whole & ~far & true_at(pc.is_valid(values))
+    integers = pa.array(np.where(fits, numbers, 0.0).astype(np.int64), mask=~fits)
+    column = _with_code(Column(integers), ~finite, Reason.NOT_FINITE)
+    column = _with_code(column, finite & ~whole, Reason.NOT_AN_INTEGER)
+    return _with_code(column, far, Reason.OUT_OF_RANGE)
+
+
+def _newly_null(before: pa.Array, after: pa.Array) -> np.ndarray:
+    if before.null_count == after.null_count:
+        return np.zeros(len(before), dtype=np.bool_)
+    return true_at(pc.is_valid(before)) & true_at(pc.is_null(after))
+
+
+def _with_code(column: Column, where: np.ndarray, reason: Reason) -> Column:
+    """The same values, with a reason where nothing was wrong so far."""
+    if not where.any():
+        return column
+    codes: Codes = no_codes(len(column.values)) if column.codes is None else column.codes.copy()
+    codes[where & (codes == 0)] = code_of(reason)
+    return Column(column.values, codes)
