@@ -7,7 +7,7 @@ same code. All queries are legal; only aggregates over aliases of repeated types
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from random import Random
@@ -31,6 +31,7 @@ from hamlet_core.language.syntax import (
     Star,
     Workload,
 )
+from hamlet_core.language.writer import write_workload
 from tests.oracle.expressions import attributes
 from tests.oracle.oracle import atoms
 from tests.properties import predicates
@@ -50,6 +51,10 @@ class Case:
     workload: Workload
     events: tuple[Event, ...]
     integer_time: bool = True
+
+    def __repr__(self) -> str:
+        """What a person needs to see of a failure."""
+        return "\n".join((write_workload(self.workload), *map(str, self.events)))
 
     @property
     def query(self) -> Query:
@@ -110,6 +115,11 @@ def pattern(random: Random) -> Pattern:
     return Plus(Atom("A", "a"))
 
 
+def _weighted(random: Random, weights: Mapping[Any, int]) -> Any:
+    """One key, as often as its weight says."""
+    return random.choice([key for key, weight in weights.items() for _ in range(weight)])
+
+
 class _Draft:
     """A pattern in the making: hands out types and fresh aliases."""
 
@@ -124,14 +134,14 @@ class _Draft:
         return self.node(2)
 
     def node(self, depth: int) -> Pattern:
-        kind = self.random.choices(("atom", "seq", "or"), (3, 6, 2) if depth else (1, 0, 0))[0]
+        kind = _weighted(self.random, {"atom": 3, "seq": 6, "or": 2} if depth else {"atom": 1})
         body = {"atom": self.atom, "seq": lambda: self.sequence(depth), "or": lambda: self.either(depth)}[
             kind
         ]()
         return self.repeated(body)
 
     def repeated(self, body: Pattern) -> Pattern:
-        wrap = self.random.choices((None, Plus, Star, Optional), (10, 6, 1.3, 1.3))[0]
+        wrap = _weighted(self.random, {None: 14, Plus: 9, Star: 2, Optional: 2})
         return body if wrap is None else wrap(body)
 
     def atom(self, types: tuple[str, ...] = POSITIVE) -> Atom:
@@ -156,7 +166,7 @@ class _Draft:
         return Seq(tuple(parts))
 
     def negated(self) -> Pattern:
-        match self.random.choices(("atom", "seq", "plus", "or", "nested", "own"), (8, 4, 1, 1, 1, 1))[0]:
+        match _weighted(self.random, {"atom": 8, "seq": 4, "plus": 1, "or": 1, "nested": 1, "own": 1}):
             case "seq":
                 return Seq((self.atom(NEGATIVE), self.repeated(self.atom(NEGATIVE))))
             case "plus":
@@ -275,7 +285,7 @@ def _where(random: Random, asked: Pattern) -> tuple[Any, ...]:
     pairs = sorted(neighbours(asked).pairs)
     conjuncts: list[Any] = []
     for _ in range(random.choice((0, 0, 1, 1, 1, 2, 3))):
-        kind = random.choices(("local", "adjacent", "equivalence"), (4, 3 if pairs else 0, 2))[0]
+        kind = _weighted(random, {"local": 4, "adjacent": 3 if pairs else 0, "equivalence": 2})
         if kind == "local":
             conjuncts.append(predicates.local(random, random.choice(aliases)))
         elif kind == "adjacent":
@@ -298,11 +308,25 @@ def stream(random: Random, queries: tuple[Query, ...]) -> tuple[Event, ...]:
     time, events = random.choice((0, 0, 1, -7, -20, 95)), []
     for kind in kinds:
         values = {name: constant[name] if name in constant else _value(random, name) for name in read}
-        events.append({"t": time, "type": kind} | values)
+        events.append(_event(time, kind, values))
         time += random.choice(steps)
     if random.random() < 0.3:
         random.shuffle(events)
-    return tuple({name: value for name, value in event.items() if value is not MISSING} for event in events)
+    return tuple(events)
+
+
+def _event(time: int, kind: str, values: Event) -> Event:
+    known = {name: value for name, value in values.items() if value is not MISSING}
+    return {"t": time, "type": kind} | known
+
+
+def strangers(random: Random) -> tuple[Event, ...]:
+    """Events of no particular type, with every attribute."""
+    count = random.randint(1, 6)
+    return tuple(
+        _event(random.randint(-20, 30), "Z", {name: _value(random, name) for name in "vugdms"})
+        for _ in range(count)
+    )
 
 
 def _kinds(random: Random, queries: tuple[Query, ...]) -> list[str]:

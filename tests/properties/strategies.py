@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
 from hypothesis import strategies as st
 
 from tests.properties import generation
 
-_randoms = st.randoms(use_true_random=False, note_method_calls=False)
+randoms = st.randoms(use_true_random=False, note_method_calls=False)
 
-cases = _randoms.map(generation.case)
+
+@st.composite
+def _drawn(draw: Callable[..., Any], generate: Callable[[Random], Any]) -> Any:
+    return generate(draw(randoms))
+
+
+cases = _drawn(generation.case)
 """A legal query with a small stream."""
 
-workload_cases = _randoms.map(generation.workload_case)
+workload_cases = _drawn(generation.workload_case)
 """Two or three legal queries over one stream."""
+
+streams = _drawn(generation.strangers)
+"""A few events with every attribute, for queries that do not read their type."""

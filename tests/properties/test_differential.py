@@ -4,20 +4,20 @@ from itertools import islice
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 
 from hamlet_core.engines.registry import ENGINES
-from hamlet_core.language.writer import write_workload
 from tests.golden.harness import ARITHMETICS
 from tests.oracle.oracle import TooManyMatchesError
 from tests.properties import comparison, generation, strategies
+from tests.properties.profiles import quick
 
 NAMES = tuple(sorted(ENGINES))
 
 
 def check(case, arithmetics):
     wrong = comparison.disagreements(case, NAMES, arithmetics)
-    assert wrong == [], f"{write_workload(case.workload)}\n{case.events}"
+    assert wrong == [], case
 
 
 def seeded(seeds, make=generation.case):
@@ -35,7 +35,7 @@ def check_all(cases):
     return skipped
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@quick(60)
 @given(strategies.cases)
 def test_engines_agree_with_enumeration(case):
     try:

@@ -1,0 +1,137 @@
+"""What must not matter does not: other queries, other types, the order of ties, the zero of time, names, splits.
+
+These need no second implementation, so they also see faults that all engines and the oracle would share.
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+
+import hamlet_core
+from hamlet_core import QueryMeaningError
+from hamlet_core.engines.registry import ENGINES
+from hamlet_core.language.syntax import Equivalence, Timestamp, Workload
+from tests.properties import comparison, strategies
+from tests.properties.profiles import quick
+from tests.properties.rewriting import moments, renamed_types
+
+pytestmark = pytest.mark.parametrize("engine", sorted(ENGINES))
+SECOND = 1_000_000
+
+
+def answers(case, engine, events=None):
+    """Exact result rows, or the code of the refusal."""
+    try:
+        return comparison.run(case, engine, "exact", events).to_pylist()
+    except QueryMeaningError as error:
+        return error.code
+
+
+@quick(40)
+@given(strategies.workload_cases)
+def test_other_queries_change_nothing(engine, case):
+    together = answers(case, engine)
+    apart = [
+        answers(replace(case, workload=Workload((query,))), engine, comparison.table(case))
+        for query in case.workload.queries
+    ]
+    refused = [rows for rows in apart if isinstance(rows, str)]
+    assert together == (refused[0] if refused else [row for rows in apart for row in rows])
+
+
+@quick(40)
+@given(strategies.cases, strategies.streams)
+def test_events_of_other_types_change_nothing(engine, case, others):
+    strangers = tuple({**event, "type": "Stranger"} for event in others)
+    mixed = replace(case, events=(*strangers[:3], *case.events, *strangers[3:]))
+    assert answers(mixed, engine) == answers(case, engine)
+
+
+@quick(40)
+@given(strategies.cases, strategies.randoms)
+def test_the_order_of_rows_changes_nothing(engine, case, random):
+    shuffled = random.sample(case.events, len(case.events))
+    assert answers(replace(case, events=tuple(shuffled)), engine) == answers(case, engine)
+
+
+@quick(40)
+@given(strategies.cases, strategies.randoms)
+def test_a_shift_by_slides_shifts_the_windows_only(engine, case, random):
+    seconds = case.query.slide.microseconds // SECOND * random.choice((-1000, -3, 1, 2, 7))
+    shifted = replace(
+        case,
+        workload=moments(case.workload, lambda moment: _later(moment, seconds)),
+        events=tuple({**event, "t": event["t"] + seconds} for event in case.events),
+    )
+    rows = answers(case, engine)
+    if not isinstance(rows, str):
+        borders = ("window_start", "window_end")
+        rows = [{**row, **{border: _later(row[border], seconds) for border in borders}} for row in rows]
+    assert answers(shifted, engine) == rows
+
+
+def _later(moment, seconds):
+    match moment:
+        case Timestamp(microseconds=microseconds):
+            return Timestamp(microseconds + seconds * SECOND)
+        case datetime():
+            return moment + timedelta(seconds=seconds)
+    return moment + seconds
+
+
+@quick(40)
+@given(strategies.cases)
+def test_names_of_types_change_nothing(engine, case):
+    def other(name):
+        return {"A": "Zebra", "B": "a", "N": "SEQ", "M": "B"}.get(name, f"{name} {name}")
+
+    renamed = replace(
+        case,
+        workload=renamed_types(case.workload, other),
+        events=tuple({**event, "type": other(event["type"])} for event in case.events),
+    )
+    assert answers(renamed, engine) == answers(case, engine)
+
+
+@quick(60)
+@given(strategies.workload_cases)
+def test_splitting_by_partition_and_merging_is_the_identity(engine, case):
+    for query in case.workload.queries:
+        single = replace(case, workload=Workload((query,)))
+        whole = comparison.table(single)
+        expected = answers(single, engine, whole)
+        if not isinstance(expected, str):
+            parts = [_partials(single, engine, part) for part in _split(query, whole)]
+            time_type = pa.int64() if case.integer_time else pa.timestamp("us", "UTC")
+            merged = hamlet_core.merge_partials(
+                single.workload, pa.concat_tables(parts), time_type=time_type, arithmetic="exact"
+            )
+            assert merged.to_pylist() == expected
+
+
+def _partials(case, engine, events):
+    return hamlet_core.partials(
+        case.workload, events, schema=comparison.SCHEMA, engine=engine, arithmetic="exact"
+    )
+
+
+def _split(query, events):
+    """The events by each combination of partition attributes, NULL being a value."""
+    names = {item.name for item in query.group_by}
+    names.update(name for part in query.where if isinstance(part, Equivalence) for name in part.attributes)
+    parts = [events]
+    for name in sorted(names):
+        parts = [
+            part.filter(
+                pc.is_null(part[name])
+                if value is None
+                else pc.fill_null(pc.equal(part[name], value), fill_value=False)
+            )
+            for part in parts
+            for value in part[name].unique().to_pylist()
+        ]
+    return parts
