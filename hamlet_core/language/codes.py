@@ -37,7 +37,10 @@ class SyntaxCode(Enum):
     NESTED_EQUIVALENCE = "E023", "An equivalence [a, b] inside an expression."
     CHAINED_COMPARISON = "E024", "A comparison of a comparison (a < b < c)."
     AGGREGATE_OPERAND = "E025", "An aggregate with the wrong kind of operand."
-
+    NO_CONSTANT = (
+        "E026",
+        "A number that is not finite, or a length of time that is none, given to the builder.",
+    )
     NOT_POSITIVE = "E101", "A window or slide that is zero or negative."
     SAME_LABEL = "E140", "Two queries of one text with the same label."
 

@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TypeAlias
 
 from hamlet_core.errors import QuerySyntaxError
-from hamlet_core.language.acceptance import Acceptance
+from hamlet_core.language.acceptance import END, Acceptance
 from hamlet_core.language.codes import SyntaxCode
+from hamlet_core.language.expectations import expected
 from hamlet_core.language.limits import MAX_NESTING
 from hamlet_core.language.scanning import RawToken, Scan
 from hamlet_core.language.syntax import Span
 
+_EXAMPLE = "a query reads like this: RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 min"
+_ORDER = "clauses stand in this order: RETURN, PATTERN, WHERE, GROUP-BY, WITHIN, SLIDE"
+_UNITS = "for example 30 min; units are ms, s, min, h and d"
+_CLAUSES = ("RETURN", "PATTERN", "WHERE", "GROUP-BY", "WITHIN", "WINDOW", "SLIDE")
+_CLAUSE_TERMINALS = frozenset(("RETURN", "PATTERN", "WHERE", "_GROUP_BY", "WITHIN", "SLIDE", END))
+_FUNCTIONS = ("SUM", "AVG", "MIN", "MAX")
+_FOREIGN = {
+    "SELECT": "a query starts with RETURN",
+    "FROM": "leave it out: the events come with the stream",
+    "HAVING": "filter the rows of the result instead",
+    "ORDER": "leave it out: the result has a fixed order",
+    "LIMIT": "leave it out: the result has a row for each window, group and aggregate",
+    "AS": "leave it out: a result is named by its aggregate, as in COUNT(*)",
+    "GROUP": "write GROUP-BY",
+    "PARTITION": "write WHERE [a, b] for attributes that agree within a trend, or GROUP-BY",
+    "EVERY": "write SLIDE",
+    "FILTER": "write WHERE",
+    "JOIN": "leave it out: a query reads one stream",
+    "ON": "write WHERE",
+    "MATCH_RECOGNIZE": "write PATTERN",
+    "EVENT": "write PATTERN",
+    "DEFINE": "write WHERE",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Where the reading stopped: the raw token that fits nowhere, the parentheses open there, the parser's state."""
+    """Where reading stopped: the raw token that fits nowhere, the open parentheses, the state of the parser."""
 
     scanned: Scan
     index: int
@@ -22,27 +50,301 @@ class Situation:
     acceptance: Acceptance
 
 
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """A situation with what was acceptable in it."""
+
+    scanned: Scan
+    index: int
+    open: tuple[RawToken, ...]
+    accepted: frozenset[str]
+
+    def raw(self, offset: int = 0) -> RawToken:
+        """The raw token so many places further on (or back); an end beyond both ends."""
+        index = self.index + offset
+        return self.scanned.tokens[index if 0 <= index < len(self.scanned.tokens) else -1]
+
+    @property
+    def ends_clause(self) -> bool:
+        """Whether what stands before is complete, so that a clause could follow."""
+        return bool(self.accepted & _CLAUSE_TERMINALS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Complaint:
+    code: SyntaxCode
+    message: str
+    hint: str = ""
+    offset: int = 0
+    """Where it points: so many raw tokens from the one that fits nowhere."""
+
+
+_Guess: TypeAlias = Callable[[_Stop], _Complaint | None]
+
+
 def too_deep(text: str, place: Span) -> QuerySyntaxError:
     """The error for a nesting beyond `MAX_NESTING`."""
     message = f"this nests deeper than {MAX_NESTING} levels"
-    hint = "take parentheses away that are not needed, or split the query"
-    return _error(text, place, SyntaxCode.DEEP_NESTING, message, hint)
+    hint = "take away parentheses that are not needed, or split the query"
+    return _error(text, place, _Complaint(SyntaxCode.DEEP_NESTING, message, hint))
 
 
 def complain(situation: Situation) -> QuerySyntaxError:
-    """The error for a token that the grammar cannot take."""
-    raw = situation.scanned.tokens[situation.index]
-    place = situation.scanned.place(raw.start)
-    expected = ", ".join(sorted(situation.acceptance.accepted()))
-    return _error(
-        situation.scanned.text,
-        place,
-        SyntaxCode.UNEXPECTED,
-        f"unexpected {raw.text}; expected {expected}",
-        "",
+    """The error for a token that the grammar cannot take: the first guess that fits, or what was expected."""
+    accepted = situation.acceptance.accepted()
+    stop = _Stop(situation.scanned, situation.index, situation.open, accepted)
+    guesses = (guess(stop) for guess in _GUESSES)
+    complaint = next((found for found in guesses if found), None) or _unexpected(stop)
+    place = stop.scanned.place(stop.raw(complaint.offset).start)
+    return _error(stop.scanned.text, place, complaint)
+
+
+def _error(text: str, place: Span, complaint: _Complaint) -> QuerySyntaxError:
+    line, column = place
+    code, message, hint = complaint.code.value, complaint.message, complaint.hint
+    return QuerySyntaxError(message, code=code, hint=hint, line=line, column=column, text=text)
+
+
+def _shown(raw: RawToken) -> str:
+    if raw.kind == "end":
+        return "the end of the text"
+    text = raw.text if len(raw.text) <= 30 else f"{raw.text[:27]}..."
+    return " ".join(text.split()) or text
+
+
+def _unexpected(stop: _Stop) -> _Complaint:
+    wanted = expected(stop.accepted)
+    if stop.raw().kind == "end":
+        return _Complaint(SyntaxCode.TEXT_ENDS, f"the text ends where {wanted} was expected")
+    return _Complaint(
+        SyntaxCode.UNEXPECTED, f"unexpected {_shown(stop.raw())}; expected {wanted}", _hint(stop)
     )
 
 
-def _error(text: str, place: Span, code: SyntaxCode, message: str, hint: str) -> QuerySyntaxError:
-    line, column = place
-    return QuerySyntaxError(message, code=code.value, hint=hint, line=line, column=column, text=text)
+def _hint(stop: _Stop) -> str:
+    text = stop.raw().text
+    if "AND" in stop.accepted and (text == "," or stop.raw().kind in ("word", "quoted")):
+        return "conditions are joined by AND"
+    if text == "." and stop.raw(1).kind == "number":
+        return f"write 0.{stop.raw(1).text}"
+    if text in (")", "]") and not stop.open:
+        return "nothing is open that it could close"
+    if "LABEL" in stop.accepted and stop.raw(1).text.upper() == "RETURN":
+        return f"a label ends with a colon: {text}: RETURN"
+    return ""
+
+
+# --- guesses, the surest first ------------------------------------------------------------------
+
+
+def _empty(stop: _Stop) -> _Complaint | None:
+    if len(stop.scanned.tokens) > 1:
+        return None
+    return _Complaint(SyntaxCode.EMPTY, "the text holds no query", _EXAMPLE)
+
+
+def _next_without_parentheses(stop: _Stop) -> _Complaint | None:
+    for back in (-1, 0):
+        if stop.raw(back).text.upper() == "NEXT" and stop.raw(back + 1).kind in ("word", "quoted"):
+            alias = stop.raw(back + 1).text
+            hint = f"write NEXT({alias}).attribute"
+            message = "NEXT stands before an alias in parentheses"
+            return _Complaint(SyntaxCode.NEXT_WITHOUT_PARENTHESES, message, hint, back)
+    if stop.raw(-3).text.upper() == "NEXT" and stop.raw().text == "." and stop.raw(-2).text == "(":
+        alias, name = stop.raw(-1).text, stop.raw(1).text
+        message = "NEXT takes an alias alone"
+        return _Complaint(SyntaxCode.NEXT_WITHOUT_PARENTHESES, message, f"write NEXT({alias}).{name}")
+    return None
+
+
+def _double_quoted(stop: _Stop) -> _Complaint | None:
+    offset = 0 if "STRING" in stop.accepted and not {"QUOTED"} & stop.accepted else -1
+    raw = stop.raw(offset)
+    if raw.kind != "quoted" or (offset == -1 and stop.accepted != {"DOT"}):
+        return None
+    message = f"{_shown(raw)} is a name, and here a string or an attribute was expected"
+    string = "'" + raw.value.replace("'", "''") + "'"
+    return _Complaint(SyntaxCode.DOUBLE_QUOTED, message, f"strings stand in single quotes: {string}", offset)
+
+
+def _aggregate_operand(stop: _Stop) -> _Complaint | None:
+    back = next((back for back in (-1, -2) if stop.raw(back).text == "("), None)
+    if back is None:
+        return None
+    function = stop.raw(back - 1).text.upper()
+    if function in _FUNCTIONS and (stop.accepted == {"DOT"} or stop.raw().text == "*"):
+        hint = f"write {function}({stop.raw(-1).text if back == -2 else 'alias'}.attribute)"
+        return _Complaint(SyntaxCode.AGGREGATE_OPERAND, f"{function} takes an attribute of an alias", hint)
+    if function == "COUNT" and stop.accepted == {"RPAR"}:
+        hint = "COUNT(*) counts trends, COUNT(a) the events bound to a"
+        return _Complaint(SyntaxCode.AGGREGATE_OPERAND, "COUNT takes * or an alias alone", hint)
+    return None
+
+
+def _no_function(stop: _Stop) -> _Complaint | None:
+    name = stop.raw(-1)
+    if stop.raw().text != "(" or name.kind != "word" or "LPAR" in stop.accepted:
+        return None
+    message = f"{_shown(name)} is no function of this language"
+    hint = "aggregates are COUNT, SUM, AVG, MIN and MAX, conditions use signs and NEXT"
+    if name.text.upper() in (*_FUNCTIONS, "COUNT"):
+        message, hint = (
+            f"{_shown(name)} of events stands in RETURN only",
+            "a condition compares single events",
+        )
+    return _Complaint(SyntaxCode.UNEXPECTED, message, hint, -1)
+
+
+def _word_needs_more(stop: _Stop) -> _Complaint | None:
+    for offset in (-1, -2):
+        word = stop.raw(offset).text.upper()
+        if word == "SEQ" and "QMARK" in stop.accepted:
+            message = "SEQ stands before its parts in parentheses"
+            return _Complaint(SyntaxCode.UNEXPECTED, message, "write SEQ(A, B)", offset)
+    if stop.raw(-1).text.upper() == "TIMESTAMP":
+        message = "TIMESTAMP stands before a string"
+        return _Complaint(SyntaxCode.UNEXPECTED, message, "write TIMESTAMP '2015-01-01 08:00'", -1)
+    return None
+
+
+def _bare_word_alone(stop: _Stop) -> _Complaint | None:
+    if stop.accepted != {"DOT"} or stop.raw(-1).kind != "word":
+        return None
+    name = _shown(stop.raw(-1))
+    message = f"{name} alone is no value here"
+    hint = f"an attribute is written alias.{name}, a string '{name}'"
+    return _Complaint(SyntaxCode.UNEXPECTED, message, hint, -1)
+
+
+def _unit_missing(stop: _Stop) -> _Complaint | None:
+    if stop.accepted != {"UNIT"}:
+        return None
+    return _Complaint(
+        SyntaxCode.UNIT_MISSING, f"the unit of time is missing after {_shown(stop.raw(-1))}", _UNITS
+    )
+
+
+def _open_parenthesis(stop: _Stop) -> _Complaint | None:
+    raw = stop.raw()
+    closes = {"RPAR", "RSQB"} & stop.accepted
+    stops = (
+        raw.kind == "end"
+        or raw.text in (")", "]", ":")
+        or raw.text.upper() in (*_CLAUSES, "GROUP", "GROUP_BY")
+    )
+    if not stop.open or not closes or not stops:
+        return None
+    opening = stop.open[-1]
+    line, column = stop.scanned.place(opening.start)
+    sign = ")" if opening.text == "(" else "]"
+    message = f"{sign} is missing before {_shown(raw)}"
+    hint = f"it closes the {opening.text} of line {line}, column {column}"
+    return _Complaint(SyntaxCode.OPEN_PARENTHESIS, message, hint)
+
+
+def _within_missing(stop: _Stop) -> _Complaint | None:
+    raw = stop.raw()
+    if "WITHIN" not in stop.accepted:
+        return None
+    hint = "end the query with, for example, WITHIN 10 min"
+    if raw.kind == "end" or raw.text.upper() == "RETURN" or stop.raw(1).text == ":":
+        return _Complaint(SyntaxCode.WITHIN_MISSING, "the query has no WITHIN clause", hint)
+    if raw.text == ":":
+        return _Complaint(SyntaxCode.WITHIN_MISSING, "the query has no WITHIN clause", hint, -1)
+    if raw.text.upper() == "SLIDE":
+        return _Complaint(SyntaxCode.WITHIN_MISSING, "SLIDE stands after a WITHIN clause", hint)
+    return None
+
+
+def _pattern_operator(stop: _Stop) -> _Complaint | None:
+    raw = stop.raw()
+    operator = {"\u2227": "AND", "\u2228": "OR"}.get(raw.text, raw.text.upper())
+    if operator not in ("AND", "OR") or "QMARK" not in stop.accepted:
+        return None
+    if {"AND", "OR"} & stop.accepted:
+        hint = "put parentheses around the inner one: (A OR (B AND C))"
+        return _Complaint(SyntaxCode.MIXED_OPERATORS, "OR and AND of patterns are mixed", hint)
+    message = f"{operator} of patterns stands in parentheses of its own"
+    return _Complaint(SyntaxCode.MIXED_OPERATORS, message, f"write (A {operator} B)")
+
+
+def _clause_order(stop: _Stop) -> _Complaint | None:
+    raw = stop.raw()
+    clause = raw.text.upper() in _CLAUSES or raw.text.upper() == "GROUP_BY"
+    grouped = raw.text.upper() == "GROUP" and "BY" in (stop.raw(1).text.upper(), stop.raw(2).text.upper())
+    if not (clause or grouped) or not stop.ends_clause:
+        return None
+    message = (
+        f"{'GROUP-BY' if grouped else _shown(raw)} cannot stand here; expected {expected(stop.accepted)}"
+    )
+    return _Complaint(SyntaxCode.CLAUSE_ORDER, message, _ORDER)
+
+
+def _unknown_clause(stop: _Stop) -> _Complaint | None:
+    if not stop.ends_clause:
+        return None
+    for offset in (0, -1):
+        raw = stop.raw(offset)
+        word = raw.text.upper()
+        after_name = stop.raw(offset - 1).kind in ("word", "quoted", "number", "string") or offset == 0
+        if raw.kind != "word" or not after_name:
+            continue
+        if word in _FOREIGN:
+            message = f"{_shown(raw)} is no clause of this language"
+            return _Complaint(SyntaxCode.UNKNOWN_CLAUSE, message, _FOREIGN[word], offset)
+        close = get_close_matches(word, _CLAUSES, n=1, cutoff=0.75)
+        if close and word not in _CLAUSES:
+            message = f"unknown clause {_shown(raw)}"
+            return _Complaint(SyntaxCode.UNKNOWN_CLAUSE, message, f"did you mean {close[0]}?", offset)
+    return None
+
+
+def _chained_comparison(stop: _Stop) -> _Complaint | None:
+    raw = stop.raw()
+    again = raw.text in ("=", "==", "!=", "<>", "<", "<=", ">", ">=")
+    again = again or raw.text.upper() in ("IN", "BETWEEN", "LIKE", "IS")
+    if not again or "AND" not in stop.accepted or "QMARK" in stop.accepted or "COMPARISON" in stop.accepted:
+        return None
+    hint = "join two comparisons with AND: a.x < b AND b < c"
+    return _Complaint(SyntaxCode.CHAINED_COMPARISON, "a comparison cannot be compared again", hint)
+
+
+def _comma_missing(stop: _Stop) -> _Complaint | None:
+    raw = stop.raw()
+    item = raw.kind in ("word", "quoted", "number", "string") or raw.text == "("
+    if not item or "COMMA" not in stop.accepted:
+        return None
+    hint = ""
+    if stop.raw(-1).text in ("+", "*", "?") and "QMARK" in stop.accepted:
+        kind, sign = _shown(stop.raw(-2)), stop.raw(-1).text
+        hint = f"an alias stands before the sign: {kind} {_shown(raw)}{sign}"
+    return _Complaint(SyntaxCode.COMMA_MISSING, f"a comma is missing before {_shown(raw)}", hint)
+
+
+def _alias_after_sign(stop: _Stop) -> _Complaint | None:
+    if stop.raw(-1).text not in ("+", "*", "?") or "QMARK" not in stop.accepted or stop.raw().kind != "word":
+        return None
+    hint = f"an alias stands before the sign: {_shown(stop.raw(-2))} {_shown(stop.raw())}{stop.raw(-1).text}"
+    return _Complaint(
+        SyntaxCode.UNEXPECTED, f"unexpected {_shown(stop.raw())} after {stop.raw(-1).text}", hint
+    )
+
+
+_GUESSES: tuple[_Guess, ...] = (
+    _empty,
+    _next_without_parentheses,
+    _double_quoted,
+    _aggregate_operand,
+    _no_function,
+    _word_needs_more,
+    _bare_word_alone,
+    _unit_missing,
+    _open_parenthesis,
+    _within_missing,
+    _pattern_operator,
+    _clause_order,
+    _unknown_clause,
+    _chained_comparison,
+    _comma_missing,
+    _alias_after_sign,
+)

@@ -32,6 +32,7 @@ UNITS: dict[str, int] = {
 
 _CANONICAL_UNITS = ("d", "h", "min", "s", "ms")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LENGTH = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)")
 _ISO = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?(Z|[+-]\d\d:?\d\d)?)?", re.ASCII
 )
@@ -67,6 +68,19 @@ def duration(amount: int | Decimal, unit: str) -> int | None:
     if product != product.to_integral_value() or abs(product) >= MAX_MICROSECONDS:
         return None
     return int(product)
+
+
+def length(text: str) -> int | None:
+    """Microseconds of a length of time as written, or None if it is none.
+
+    >>> length("1.5 h"), length("90"), length("3 weeks")
+    (5400000000, None, None)
+    """
+    match = _LENGTH.fullmatch(text.strip())
+    amount = number(match[1]) if match else None
+    if match is None or amount is None or match[2].lower() not in UNITS:
+        return None
+    return duration(amount, match[2].lower())
 
 
 def duration_text(microseconds: int) -> str:

@@ -33,13 +33,14 @@ def parse_syntax(text: str) -> syntax.Workload:
 
     >>> parse_syntax("RETURN COUNT(*) PATTERN Day d+ WITHIN 4 weeks")
     Traceback (most recent call last):
-    hamlet_core.errors.QuerySyntaxError: [E014] line 1, column 43: unknown unit of time weeks
+    hamlet_core.errors.QuerySyntaxError: [E014] line 1, column 41: unknown unit of time weeks
       RETURN COUNT(*) PATTERN Day d+ WITHIN 4 weeks
                                               ^
       hint: write 7 days for each week
     """
     from lark.exceptions import VisitError
 
+    from hamlet_core.language.inspection import inspect
     from hamlet_core.language.scanning import scan
     from hamlet_core.language.shaping import Shaping
 
@@ -48,4 +49,6 @@ def parse_syntax(text: str) -> syntax.Workload:
         queries = Shaping(text).transform(tree)
     except VisitError as error:
         raise error.orig_exc from None
+    for query in queries:
+        inspect(query, text)
     return syntax.Workload(queries, text)

@@ -63,14 +63,15 @@ class _Reading:
                 raise complain(doubtful or self._situation())
             if raw.kind == "end":
                 return
-            reserved = terminal == "NAME" and raw.text.upper() in _RESERVED
+            reserved = terminal == "NAME" and raw.text.upper() in _RESERVED and self._raw(-1).text != "."
             doubtful = self._situation() if reserved else None
             self._watch_depth(raw)
             self._index += length
             yield self._token(terminal, raw, self._scanned.tokens[self._index - 1])
 
     def _raw(self, ahead: int) -> RawToken:
-        return self._scanned.tokens[min(self._index + ahead, len(self._scanned.tokens) - 1)]
+        index = min(self._index + ahead, len(self._scanned.tokens) - 1)
+        return self._scanned.tokens[index if index >= 0 else -1]
 
     def _situation(self) -> Situation:
         return Situation(self._scanned, self._index, tuple(self._open), self._acceptance.kept())
@@ -104,7 +105,7 @@ class _Reading:
         keyword = self._keyword(raw)
         if keyword and self._acceptance.accepts(keyword):
             return keyword, 1
-        if keyword not in _RESERVED and self._acceptance.accepts("UNIT"):
+        if keyword not in _RESERVED and self._raw(1).text != "." and self._acceptance.accepts("UNIT"):
             return "UNIT", 1
         if self._acceptance.accepts("NAME"):
             return "NAME", 1
