@@ -15,6 +15,7 @@ from hamlet_core.language.writer import write_expression, write_query
 from hamlet_core.pattern.automaton import CLEAN, Automaton, Gaps
 from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload
 from hamlet_core.predicates.kinds import Kind
+from hamlet_core.template.advice import advice
 from hamlet_core.template.plan import QueryPlan
 
 
@@ -27,22 +28,27 @@ def explain(
 ) -> str:
     """How each query will be evaluated: parsed form, automaton, partitions, cost per event, memory, exactness.
 
-    With `table` (a table or its Arrow schema) column types are checked too. Raises as `parse` and `run` would.
+    With `table` (a table or its Arrow schema) column types are checked too; a table also gives warnings about types
+    without events or without partition values. Raises as `parse` and `run` would.
     """
     Options(engine)
+    schema = schema or EventSchema()
     workload = parse_syntax(workload) if isinstance(workload, str) else workload
     kinds: dict[str, tuple[Kind, int]] = {}
     columns = table.schema if isinstance(table, pa.Table) else table
     plans = plan(workload)
     if columns is not None:
-        check_columns(workload, columns, schema or EventSchema())
+        check_columns(workload, columns, schema)
         names = sorted({name for one in plans for name in one.columns})
-        kinds = table_kinds(columns, schema or EventSchema(), names)
+        kinds = table_kinds(columns, schema, names)
     sections = (
         "\n".join(_section(analysed, one, kinds, engine))
         for analysed, one in zip(analyse_workload(workload), plans, strict=True)
     )
-    return "\n\n".join(sections) + "\n"
+    warnings = (
+        [f"warning: {line}" for line in advice(plans, table, schema)] if isinstance(table, pa.Table) else []
+    )
+    return "\n\n".join((*sections, *warnings)) + "\n"
 
 
 def _section(
