@@ -91,6 +91,15 @@ def decoded_dictionary(array: Any) -> Any:
     return decoded(array.dictionary).take(array.indices)
 
 
+def selected(array: Any, keep: Any) -> Any:
+    """The values where the Boolean array `keep` is true, for every type that `column_kind` knows."""
+    if pa.types.is_string_view(array.type):
+        array = array.cast(pa.large_string())  # Arrow has no filter for views, nor for run ends
+    elif not pa.types.is_dictionary(array.type):
+        array = decoded(array)
+    return array.filter(keep)
+
+
 def normalise(array: Any) -> Normalised:
     """One array (not chunked) of a usable type, in its kind's storage: int64, double, large string, ..."""
     plain = decoded(array)

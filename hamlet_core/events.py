@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet_core.columns import INT64_MAX, Mask, column_kind, normalise
+from hamlet_core.columns import INT64_MAX, Mask, column_kind, normalise, selected
 from hamlet_core.errors import QueryMeaningError, StreamError
 from hamlet_core.predicates.kinds import Kind
 
@@ -382,10 +382,10 @@ class _Gathering:
         self.rows.append(rows[kept])
         keep = pa.array(kept)
         for index in self._attributes():
-            values = batch.column(index).filter(keep)
+            values = selected(batch.column(index), keep)
             self.values.setdefault(index, []).append(self._column(index, values, rows[kept]))
         if self.frame.sequence is not None:
-            values = batch.column(self.frame.sequence).filter(keep)
+            values = selected(batch.column(self.frame.sequence), keep)
             self.sequences.append(self._column(self.frame.sequence, values, rows[kept]))
 
     def _wanted(self, batch: pa.RecordBatch, rows: Any) -> Mask:
