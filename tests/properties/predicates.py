@@ -139,6 +139,7 @@ _LOCAL: tuple[Callable[[Random, str, int], Expression], ...] = (
     _between,
     _null,
     _moment,
+    _moment,
     _kind,
     _and,
     _or,
