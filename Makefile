@@ -1,6 +1,7 @@
 # One word a command, the same by hand and in CI. Needs: make, a shell, Python 3.11 or newer.
 PY     := .venv/bin/python
 STAMP  := .venv/.setup-done
+LOG    := .venv/install.log
 # What set-up depends on; its checksum in the stamp lets every later start skip set-up without network.
 INPUTS := pyproject.toml constraints.txt resources/setup.py resources/jars.py resources/java.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -8,7 +9,7 @@ export PYTHONUNBUFFERED := 1
 WAREHOUSE ?= warehouse
 
 .DEFAULT_GOAL := help
-.PHONY: help setup set-up-now demo test check fmt bench slow ui clean
+.PHONY: help setup demo test check fmt bench slow ui clean
 
 help:
 	@echo 'HAMLET on Spark. Every target sets up what it needs, once.'
@@ -26,32 +27,37 @@ help:
 	@echo 'Settings: WAREHOUSE=dir, PYTHON=python3.12, HAMLET_JARS=dir with the Delta JARs.'
 
 setup:
-	@wanted="$$(cat $(INPUTS) | cksum)$$(pwd -P)"; \
+	@wanted="$$(cat $(INPUTS) | cksum) $$(pwd -P)"; \
 	if [ -x $(PY) ] && [ "$$(cat $(STAMP) 2>/dev/null)" = "$$wanted" ]; then exit 0; fi; \
-	$(MAKE) --no-print-directory set-up-now && printf '%s' "$$wanted" > $(STAMP)
-
-set-up-now:
-	@echo '[1/4] Python'; \
+	echo '[1/4] Python'; \
 	python=''; \
 	for candidate in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11; do \
 	  if "$$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
 	  then python="$$candidate"; break; fi; \
 	done; \
 	if [ -z "$$python" ]; then \
-	  echo 'No Python 3.11 or newer with the venv module on the PATH (on Debian: apt install python3-venv).' >&2; \
+	  echo 'Set-up stopped: no Python 3.11 or newer with venv on the PATH (Debian: apt install python3-venv).' >&2; \
 	  exit 1; \
 	fi; \
-	echo "      $$($$python -V), $$(command -v $$python)"; \
-	$(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || "$$python" -m venv --clear .venv
-	@echo '[2/4] Packages into .venv (about 1.4 GB; a minute or two the first time)'
-	@$(PY) -m pip install --progress-bar off --constraint constraints.txt --editable '.[test,dev]' > .venv/install.log 2>&1 & \
-	pid=$$!; \
+	if ! $(PY) -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	  "$$python" -m venv --clear .venv || exit 1; \
+	fi; \
+	echo "      $$($(PY) -V) in .venv"; \
+	echo '[2/4] Packages into .venv (about 1.4 GB; a minute or two the first time)'; \
+	$(PY) -m pip install --progress-bar off --constraint constraints.txt --editable '.[test,dev]' \
+	  > $(LOG) 2>&1 & pid=$$!; shown=0; \
 	while kill -0 $$pid 2>/dev/null; do \
-	  printf '\r      %s packages looked up' "$$(grep -c '^Collecting' .venv/install.log)"; sleep 1; \
-	done; echo; \
-	wait $$pid || { tail -n 15 .venv/install.log >&2; \
-	  echo 'The packages could not be installed; the whole log is .venv/install.log. Is there a network?' >&2; exit 1; }
-	@$(PY) -m resources.setup
+	  sleep 1; seen="$$(grep -c '^Collecting' $(LOG))"; \
+	  if [ "$$seen" -ge "$$((shown + 20))" ]; then echo "      $$seen looked up"; shown=$$seen; \
+	  elif tail -n 1 $(LOG) | grep -q '^Installing' && [ $$shown -lt 9999 ]; then \
+	    echo '      unpacking'; shown=9999; \
+	  fi; \
+	done; \
+	if ! wait $$pid; then \
+	  grep '^ERROR' $(LOG) | tail -n 1 >&2; \
+	  echo 'Set-up stopped: packages could not be installed: is there a network? (what pip said: $(LOG))' >&2; exit 1; \
+	fi; \
+	$(PY) -m resources.setup && printf '%s' "$$wanted" > $(STAMP)
 
 demo: setup
 	@$(PY) -m pipelines.cli demo --warehouse $(WAREHOUSE)

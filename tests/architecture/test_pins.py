@@ -1,0 +1,69 @@
+"""Versions stand in several files; these tests hold them together."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.metadata import version
+
+import pytest
+
+from resources.doctor import PINS
+from resources.jars import DELTA_JARS
+from tests.conftest import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+OPTIONAL = PROJECT["optional-dependencies"].values()
+REQUIREMENTS = [*PROJECT["dependencies"], *(name for extra in OPTIONAL for name in extra)]
+PIN = re.compile(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+")
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def constraints() -> dict[str, str]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = (line.partition("==") for line in lines if line and not line.startswith("#"))
+    return {normal(name): wanted for name, _, wanted in pins}
+
+
+def test_constraints_are_plain_pins_without_addresses() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    assert [line for line in lines if not line.startswith("#") and not PIN.fullmatch(line)] == []
+    assert "://" not in "\n".join(lines)
+
+
+def test_every_direct_dependency_is_constrained() -> None:
+    names = {normal(re.split(r"[<>=!~ ;\[]", requirement)[0]) for requirement in REQUIREMENTS}
+    assert names - constraints().keys() == set()
+
+
+def test_exact_pins_agree_everywhere() -> None:
+    exact = dict(requirement.split("==") for requirement in REQUIREMENTS if "==" in requirement)
+    assert {normal(name): wanted for name, wanted in exact.items()}.items() <= constraints().items()
+    assert PINS.items() <= exact.items()
+
+
+def test_delta_is_the_one_built_for_this_spark() -> None:
+    major_minor = ".".join(PINS["pyspark"].split(".")[:2])
+    assert DELTA_JARS[0].name == f"delta-spark_{major_minor}_2.13-{PINS['delta-spark']}.jar"
+    assert DELTA_JARS[1].name == f"delta-storage-{PINS['delta-spark']}.jar"
+
+
+def test_dagster_moves_in_lockstep() -> None:
+    family = {name: wanted for name, wanted in constraints().items() if name.startswith("dagster")}
+    assert {wanted for name, wanted in family.items() if name != "dagster-rest-resources"} == {
+        version("dagster")
+    }
+
+
+@pytest.mark.parametrize("name", sorted(PINS))
+def test_what_is_installed_is_what_is_pinned(name: str) -> None:
+    assert version(name) == PINS[name]
+
+
+def test_every_direct_dependency_has_its_reason() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    wanted = PROJECT["dependencies"]
+    assert [r for r in wanted if not re.search(rf'"{re.escape(r)}",\s*# \S', text)] == []
