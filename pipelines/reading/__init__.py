@@ -5,7 +5,9 @@ a schema of it (`infer_columns` is these three in one), `read_file` yields good 
 """
 
 from pipelines.reading.columns import ColumnOptions
-from pipelines.reading.evidence import ColumnEvidence, Evidence, decide, evidence, infer_columns, merge
+from pipelines.reading.decision import decide, infer_columns
+from pipelines.reading.evidence import Evidence, evidence, merge
+from pipelines.reading.observation import ColumnEvidence
 from pipelines.reading.reasons import REJECTED_SCHEMA, Reason
 from pipelines.reading.rows import read_all, read_file
 from pipelines.reading.sources import Format, SourceFile, discover, ignored

@@ -43,5 +43,5 @@ class UnreadableFileError(Exception):
 
 
 def shown(content: bytes) -> str:
-    """Bytes as text; those that are not UTF-8 as `\\xNN`."""
+    """Bytes as text; those that are not UTF-8 by their hexadecimal codes."""
     return content.decode("utf-8", errors="backslashreplace")

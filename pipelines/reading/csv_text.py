@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -39,7 +40,7 @@ def read_csv(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Chunk]:
 
     Raises `UnreadableFileError` if the file is not CSV in UTF-8 with a header.
     """
-    with open(path, "rb") as stream:
+    with Path(path).open("rb") as stream:
         header = read_header(stream, block_bytes)
         if header is None:
             return
@@ -109,7 +110,7 @@ def _names(records: Records, delimiter: bytes) -> tuple[str, ...]:
 
 def _typed_nothing(header: Header) -> Chunk:
     nothing = pa.array([], type=pa.binary())
-    return Chunk(np.zeros(0, dtype=np.int64), dict.fromkeys(header.names, nothing), (), lambda place: "")
+    return Chunk(np.zeros(0, dtype=np.int64), dict.fromkeys(header.names, nothing), (), str)
 
 
 def _chunk(block: Block, header: Header, first: int) -> tuple[Chunk, int]:

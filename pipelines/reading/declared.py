@@ -13,7 +13,7 @@ PLAIN = {
 }
 
 
-def plain_type(kind: pa.DataType) -> pa.DataType:
+def plain_type(kind: pa.DataType) -> pa.DataType:  # noqa: PLR0911 - a table, read from top to bottom
     """The type we keep a declared type as: int64, double, decimal128, timestamp[us, UTC], date32, bool or string."""
     if pa.types.is_dictionary(kind):
         return plain_type(kind.value_type)
@@ -25,9 +25,9 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
         return pa.decimal128(min(kind.precision, 38), min(kind.scale, 38))
     if pa.types.is_timestamp(kind):
         return TIMESTAMP
-    if pa.types.is_date(kind):
-        return pa.date32()
-    return kind if pa.types.is_boolean(kind) else pa.string()
+    if pa.types.is_boolean(kind):
+        return kind
+    return pa.date32() if pa.types.is_date(kind) else pa.string()
 
 
 def unified(declared: Sequence[tuple[str, int]]) -> pa.DataType:

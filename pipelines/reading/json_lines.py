@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def read_json(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Chunk]:
 
     Raises `UnreadableFileError` if the file is one JSON array, or not text.
     """
-    with open(path, "rb") as stream:
+    with Path(path).open("rb") as stream:
         first, begun = 1, False
         while lines := stream.readlines(block_bytes):
             if not begun:

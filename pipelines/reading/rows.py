@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pipelines.reading.chunks import BrokenRecord, Chunk, UnreadableFileError
 from pipelines.reading.columns import ColumnOptions
 from pipelines.reading.csv_text import read_csv
-from pipelines.reading.evidence import infer_columns
+from pipelines.reading.decision import infer_columns
 from pipelines.reading.json_lines import read_json
 from pipelines.reading.parquet_files import read_parquet, scalar_text
 from pipelines.reading.reasons import REJECTED_SCHEMA, Reason
@@ -45,8 +45,8 @@ def read_file(
     """Yield (good, rejected) batches of one file, in bounded memory; either may have no rows.
 
     Good rows have exactly the columns and types of `schema` (NULL where the file lacks a column; a column that
-    `schema` lacks is left out); rejected rows have `REJECTED_SCHEMA`, in the order of the file. Never raises for what a file contains. A
-    file that cannot be read at all gives one rejected row without a number.
+    `schema` lacks is left out); rejected rows have `REJECTED_SCHEMA`, in the order of the file. Never raises for
+    what a file contains: one that cannot be read at all gives one rejected row without a number.
     """
     try:
         for chunk in _chunks(file):
@@ -185,15 +185,12 @@ def _why(chunk: Chunk, field: pa.Field, place: int, reason: Reason) -> str:
     if reason is Reason.MISSING_TYPE:
         return f"no type: column {field.name} is empty"
     values = chunk.columns[field.name]
-    if reason is Reason.TYPE_CONFLICT:
+    if reason is Reason.TYPE_CONFLICT and isinstance(values, pa.Array):
         return f"column {field.name} is {values.type} in this file, and {field.type} in the others"
     return f"column {field.name}: {_quoted(values[place])} {_WRONG[reason]}"
 
 
 def _quoted(value: object) -> str:
     """A value as a reason shows it, cut where it is long."""
-    if isinstance(value, pa.Scalar):
-        text = scalar_text(value) or ""
-    else:
-        text = object_text(value) or ""
+    text = (scalar_text(value) if isinstance(value, pa.Scalar) else object_text(value)) or ""
     return repr(text if len(text) <= SHOWN_VALUE else text[:SHOWN_VALUE] + "...")

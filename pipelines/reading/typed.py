@@ -15,7 +15,12 @@ from pipelines.reading.reasons import Reason
 from pipelines.reading.values import TIMESTAMP, Codes, Column, code_of, no_codes, parse_texts, true_at
 
 TEXT = pa.string()
-_NATIVE = {str(pa.int64()): {int}, str(pa.float64()): {float, int}, str(pa.bool_()): {bool}, "string": {str}}
+_NATIVE: dict[str, set[type]] = {
+    str(pa.int64()): {int},
+    str(pa.float64()): {float, int},
+    str(pa.bool_()): {bool},
+    "string": {str},
+}
 _EXACT_DOUBLE = 2.0**63
 
 
@@ -42,7 +47,7 @@ def type_bytes(values: pa.Array, wanted: pa.DataType) -> Column:
 
 def type_objects(values: Sequence[object], wanted: pa.DataType) -> Column:
     """Parsed JSON values as `wanted`; nested ones as JSON text."""
-    kinds = set(map(type, values)) - {type(None)}
+    kinds: set[type] = {type(value) for value in values} - {type(None)}
     if kinds <= _NATIVE.get(str(wanted), set()):
         try:
             array = pa.array(values, wanted)

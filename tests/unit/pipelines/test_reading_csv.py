@@ -196,7 +196,7 @@ def test_a_missing_type_is_rejected(tmp_path: Path) -> None:
 
 
 def test_a_wrong_column_name_is_an_error_that_lists_the_columns(tmp_path: Path) -> None:
-    with pytest.raises(StreamError, match="E451.*no_such[\\s\\S]*t, v"):
+    with pytest.raises(StreamError, match=r"E451.*no_such[\s\S]*t, v"):
         read(tmp_path, b"t,v\n1,2\n", ColumnOptions(time="no_such", type_value="T"))
 
 
