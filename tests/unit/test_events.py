@@ -174,6 +174,14 @@ def test_values_that_do_not_fit_are_counted_and_refused(array: pa.Array, code: s
     assert caught.value.hint
 
 
+def test_row_numbers_are_those_of_the_input_also_beside_rows_that_are_not_kept() -> None:
+    events = table(type=["C", "A", "C", "A"], v=[0.0, 1.0, 2.0, float("nan")])
+    with pytest.raises(StreamError, match=r"NaN or infinite in 1 value, first at row 3 \(from 0\)"):
+        encoded(pa.concat_tables([events]), "v")
+    with pytest.raises(StreamError, match=r"in 2 values, first at row 3, 7 \(from 0\)"):
+        encoded(pa.concat_tables([events, events]), "v")
+
+
 def test_bad_values_where_nothing_reads_them_are_no_matter() -> None:
     nan = float("nan")
     events = table(type=["A", "C", "A"], v=[1.0, nan, 2.0], w=[nan, nan, nan])

@@ -161,6 +161,16 @@ def test_values(expression: Expression, kind: Kind, values: list[Any], expected:
     assert local(expression, kind, values) == expected
 
 
+def test_two_attributes_of_the_next_event_are_both_read_there() -> None:
+    columns = {
+        name: Column(name, Kind.INTEGER, 0, values) for name, values in {"v": [9, 1], "u": [5, 5]}.items()
+    }
+    both = Comparison(SIGNS["<"], W, Attribute("b", "u", next=True))
+    either = Disjunction((Comparison(SIGNS["="], V, Literal(0)), both))
+    predicate = compile_adjacent(either, columns, unit=1)
+    assert [predicate(0, 0), predicate(0, 1), predicate(1, 0)] == [False, True, False]
+
+
 def step(sign: str, bound: Expression) -> Comparison:
     return Comparison(SIGNS[sign], Arithmetic(LESS, W, V), bound)
 
@@ -185,6 +195,20 @@ def adjacent(expression: Expression, kind: Kind, values: list[Any], unit: int) -
         ),
         (  # a.time + 5 min < NEXT(a).time
             Comparison(SIGNS["<"], Arithmetic(PLUS, V, Literal(Duration(5 * MINUTE))), W),
+            Kind.TICK,
+            MINUTE,
+            [0, 5, 6],
+            [False, False, True],
+        ),
+        (
+            Comparison(SIGNS[">"], Literal(Duration(5 * MINUTE)), Arithmetic(LESS, W, V)),
+            Kind.TICK,
+            MINUTE,
+            [0, 4, 5],
+            [True, True, False],
+        ),
+        (
+            Comparison(SIGNS["<"], Arithmetic(PLUS, Literal(Duration(5 * MINUTE)), V), W),
             Kind.TICK,
             MINUTE,
             [0, 5, 6],
@@ -230,7 +254,7 @@ def test_a_duration_column_beside_integer_time_is_exact_also_between_two_ticks()
         "most": Column("most", Kind.DURATION, 0, [1_500_000, None, 2_000_000]),
     }
     within = Comparison(
-        SIGNS["<="],
+        SIGNS["<"],
         Arithmetic(LESS, Attribute("b", "time", next=True), Attribute("a", "time")),
         Attribute("a", "most"),
     )
