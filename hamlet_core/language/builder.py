@@ -235,7 +235,7 @@ def event(kind: str, alias: str | None = None) -> Event:
 
 
 def following(of: Event) -> Following:
-    """`NEXT(alias)`, for conditions between neighbours: `s.price > following(s).price`."""
+    """The event after this one in the trend, as in `s.price > following(s).price`: `NEXT(alias)`."""
     return Following(of)
 
 
@@ -263,7 +263,7 @@ def absent(part: Part) -> Part:
 
 
 def count(of: Event | None = None) -> syntax.Aggregate:
-    """The aggregate `COUNT(*)`, or `COUNT(alias)`."""
+    """The number of trends, `COUNT(*)`, or of the events bound to an alias, `COUNT(alias)`."""
     return syntax.Aggregate(AggregateFunction.COUNT, None if of is None else of.pattern.alias)
 
 

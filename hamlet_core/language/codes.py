@@ -18,10 +18,7 @@ class SyntaxCode(Enum):
     TEXT_ENDS = "E007", "The text ends within a query."
     WITHIN_MISSING = "E008", "A query without a WITHIN clause."
     CLAUSE_ORDER = "E009", "A clause comes too early, too late or twice."
-    UNKNOWN_CLAUSE = (
-        "E010",
-        "A word that is no clause of this language (SELECT, FROM, HAVING, a slip of the pen).",
-    )
+    UNKNOWN_CLAUSE = "E010", "A word that is no clause of this language (SELECT, FROM, WITHN)."
     OPEN_PARENTHESIS = "E011", "A parenthesis or bracket is not closed."
     COMMA_MISSING = "E012", "Two items of a list without a comma between them."
     UNIT_MISSING = "E013", "A length of time without its unit."
@@ -37,10 +34,7 @@ class SyntaxCode(Enum):
     NESTED_EQUIVALENCE = "E023", "An equivalence [a, b] inside an expression."
     CHAINED_COMPARISON = "E024", "A comparison of a comparison (a < b < c)."
     AGGREGATE_OPERAND = "E025", "An aggregate with the wrong kind of operand."
-    NO_CONSTANT = (
-        "E026",
-        "A number that is not finite, or a length of time that is none, given to the builder.",
-    )
+    NO_CONSTANT = "E026", "The builder got a number that is not finite, or a text that is no length of time."
     NOT_POSITIVE = "E101", "A window or slide that is zero or negative."
     SAME_LABEL = "E140", "Two queries of one text with the same label."
 

@@ -186,7 +186,7 @@ class Shaping(Transformer_NonRecursive[Any, tuple[syntax.Query, ...]]):
         """`(P AND P)`."""
         if more:
             message = "AND joins exactly two patterns, and here is a third"
-            hint = "a pair has two sides; count triples with a query for each pair"
+            hint = "a trend of one side is paired with one of the other: write (A AND B)"
             self._refuse(more[0].span or _span(meta), SyntaxCode.THREE_SIDES, message, hint)
         return syntax.And(left, right, _span(meta))
 
