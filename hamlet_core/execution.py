@@ -13,17 +13,25 @@ import pyarrow as pa
 
 from hamlet_core.algebra.aggregates import Shape, algebra_of, components
 from hamlet_core.algebra.arithmetic import ARITHMETICS, Arithmetic
+from hamlet_core.columns import INT64_MAX
 from hamlet_core.engines.partitions import fold_groups
 from hamlet_core.engines.prepared import prepare
 from hamlet_core.engines.registry import DEFAULT_ENGINE, ENGINES, Options
-from hamlet_core.errors import QueryMeaningError
-from hamlet_core.events import EventSchema, Stream, encode, table_kinds, ticks
+from hamlet_core.errors import QueryMeaningError, StreamError
+from hamlet_core.events import TIMESTAMP_TYPE, EventSchema, Stream, encode, table_kinds, ticks
 from hamlet_core.language.parser import parse_syntax
 from hamlet_core.language.syntax import Attribute, Span, Workload
 from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload
 from hamlet_core.predicates.kinds import NUMBERS, Kind
 from hamlet_core.predicates.typing import check
-from hamlet_core.results import DECISION_SCHEMA, PartialRow, merged_rows, partial_table, result_table
+from hamlet_core.results import (
+    DECISION_SCHEMA,
+    PartialRow,
+    check_partials,
+    merged_rows,
+    partial_table,
+    result_table,
+)
 from hamlet_core.template.plan import QueryPlan, plan_query
 from hamlet_core.windows import WindowSpec
 
@@ -131,21 +139,48 @@ def partials(
 def merge_partials(
     workload: Workload | str, partials: pa.Table, *, time_type: pa.DataType, arithmetic: str = "scaled"
 ) -> pa.Table:
-    """Result rows from partial rows of any number of calls; `time_type` is int64 or timestamp[us, UTC]."""
-    numbers = ARITHMETICS[arithmetic]
+    """Result rows from partial rows of any number of calls; `time_type` is int64 or timestamp[us, UTC].
+
+    Raises StreamError: E210 unknown arithmetic, E214 another time type, E215 rows that are no partial results of
+    this workload.
+    """
+    numbers = ARITHMETICS[Options(arithmetic=arithmetic).arithmetic]
+    if time_type not in (pa.int64(), TIMESTAMP_TYPE):
+        hint = "use int64, or timestamp[us, UTC] for timestamps and dates"
+        raise StreamError(f"window bounds cannot be {time_type}", code="E214", hint=hint)
     shapes = _shapes(analyse_workload(_workload(workload)), numbers)
+    check_partials(partials, shapes)
     return result_table(merged_rows(partials, shapes, numbers), shapes, numbers, time_type)
 
 
 def check_columns(workload: Workload | str, table: pa.Schema, schema: EventSchema) -> None:
     """Raise the error that running on a table of these columns would raise (types, units), without any event."""
-    for analysed in analyse_workload(_workload(workload)):
-        kinds = table_kinds(table, schema, plan_query(analysed).columns)
-        _check_types(analysed, {name: kind for name, (kind, _) in kinds.items()}, _text(workload))
+    if not isinstance(table, pa.Schema):
+        hint = "give the schema of the table, as in table.schema"
+        raise StreamError(f"columns cannot be of class {_class_name(table)}", code="E209", hint=hint)
+    partials(workload, table.empty_table(), schema=schema)
 
 
-def _workload(workload: Workload | str) -> Workload:
-    return parse_syntax(workload) if isinstance(workload, str) else workload
+def _workload(workload: object) -> Workload:
+    if isinstance(workload, str):
+        return parse_syntax(workload)
+    if isinstance(workload, Workload):
+        return workload
+    hint = "give the text of the queries, or what parse() made of it"
+    raise StreamError(f"a workload cannot be of class {_class_name(workload)}", code="E213", hint=hint)
+
+
+def _class_name(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+
+
+def _check_arguments(events: object, schema: object) -> None:
+    if not isinstance(schema, EventSchema):
+        hint = "give EventSchema(time=..., type=...)"
+        raise StreamError(f"a schema cannot be of class {_class_name(schema)}", code="E201", hint=hint)
+    if not isinstance(events, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+        hint = "give a pyarrow.Table or RecordBatchReader; pyarrow.Table.from_pandas(frame) makes one"
+        raise StreamError(f"events cannot be of class {_class_name(events)}", code="E209", hint=hint)
 
 
 def _text(workload: Workload | str) -> str:
@@ -168,6 +203,7 @@ def _fold(
     schema: EventSchema,
     options: Options,
 ) -> tuple[Stream, list[PartialRow], int]:
+    _check_arguments(events, schema)
     plans = [plan_query(one) for one in analysed]
     columns = sorted({name for one in plans for name in one.columns})
     kinds = {name: kind for name, (kind, _) in table_kinds(events.schema, schema, columns).items()}
@@ -193,8 +229,9 @@ def _fold_query(
     within = ticks(query.within.microseconds, stream.unit, span=span, text=text, what="WITHIN")
     slide = ticks(query.slide.microseconds, stream.unit, span=span, text=text, what="SLIDE")
     spec = WindowSpec(within, slide, stream.origin)
+    _check_bounds(spec, stream, query.name)
     algebra = algebra_of(numbers, shape.parts, analysed.automaton.positions, stream.columns)
-    prepared = prepare(analysed, stream, algebra)
+    prepared = prepare(analysed, stream, algebra, text)
     units = _units(analysed, stream)
     groups = fold_groups(prepared, spec, shape, numbers, ENGINES[options.engine])
     rows = [
@@ -202,6 +239,19 @@ def _fold_query(
         for (index, group), element in groups.items()
     ]
     return rows, sum(1 for row in range(len(stream.times)) if prepared.root.binds(row))
+
+
+def _check_bounds(spec: WindowSpec, stream: Stream, name: str) -> None:
+    """Every window that holds an event must begin and end within int64."""
+    for time in stream.times[:1] + stream.times[-1:]:
+        for index in (*spec.indices(time)[:1], *spec.indices(time)[-1:]):
+            start, end = spec.bounds(index)
+            if not -INT64_MAX <= start < end <= INT64_MAX:
+                hint = "such a time is hardly meant: correct it, or drop the row"
+                message = (
+                    f"query {name}: the event at time {time} lies in windows whose bounds int64 cannot hold"
+                )
+                raise StreamError(message, code="E212", hint=hint)
 
 
 def _units(analysed: AnalysedQuery, stream: Stream) -> tuple[tuple[str, str, int], ...]:

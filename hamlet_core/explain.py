@@ -35,8 +35,8 @@ def explain(
     schema = schema or EventSchema()
     workload = parse_syntax(workload) if isinstance(workload, str) else workload
     kinds: dict[str, tuple[Kind, int]] = {}
-    columns = table.schema if isinstance(table, pa.Table) else table
     plans = plan(workload)
+    columns = table.schema if isinstance(table, pa.Table) else table
     if columns is not None:
         check_columns(workload, columns, schema)
         names = sorted({name for one in plans for name in one.columns})

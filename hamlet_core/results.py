@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from hamlet_core.algebra.aggregates import Element, Shape
 from hamlet_core.algebra.arithmetic import Arithmetic, Unit
+from hamlet_core.errors import StreamError
 from hamlet_core.predicates.kinds import Kind
 
 PARTIAL_SCHEMA = pa.schema(
@@ -80,6 +81,22 @@ def partial_table(rows: Iterable[PartialRow]) -> pa.Table:
             column.append(value)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, PARTIAL_SCHEMA, strict=True)]
     return pa.Table.from_arrays(arrays, schema=PARTIAL_SCHEMA)
+
+
+def check_partials(partials: object, names: Iterable[str]) -> None:
+    """Refuse a table that holds no partial rows, or those of queries that are not among `names` (E215)."""
+    hint = "give what partials() returned for the same workload, concatenated"
+    if not isinstance(partials, pa.Table):
+        message = f"partial results cannot be of class {type(partials).__qualname__}"
+        raise StreamError(message, code="E215", hint=hint)
+    missing = [name for name in PARTIAL_SCHEMA.names if name not in partials.column_names]
+    if missing:
+        message = f"the table of partial results has no column {', '.join(missing)}"
+        raise StreamError(message, code="E215", hint=hint)
+    strange = sorted(set(partials["query"].unique().to_pylist()) - set(names))
+    if strange:
+        message = f"partial results of {', '.join(strange)}: the workload has no query of that name"
+        raise StreamError(message, code="E215", hint=hint)
 
 
 def merged_rows(partials: pa.Table, shapes: Mapping[str, Shape], arithmetic: Arithmetic) -> list[PartialRow]:

@@ -245,4 +245,4 @@ def _measure(
                 return NOTHING
             return arithmetic.ratio(total, present, unit, magnitude)
         case AggregateFunction.COUNT:
-            raise InvariantError(f"algebra: {aggregate.label} has an attribute", code="E920")
+            raise InvariantError(f"algebra: {aggregate.label} has an attribute", code="E930")

@@ -51,12 +51,8 @@ class Unit:
 
     def parts(self, value: Value) -> int:
         """The value as a whole number of parts."""
-        if isinstance(value, int):
-            return value * self.denominator
-        if isinstance(value, Decimal):
-            return int(value.scaleb(self.scale))
         numerator, denominator = value.as_integer_ratio()
-        return numerator * (_DOUBLE_DENOMINATOR // denominator)
+        return numerator * self.denominator // denominator
 
 
 COUNTS = Unit()
@@ -244,7 +240,9 @@ def extreme(value: Value, unit: Unit, *, exact: bool) -> Measure:
     if not exact:
         text = None
     elif unit.kind is Kind.DOUBLE:
-        text = repr(float(value))
+        text = repr(
+            float(value) + 0.0
+        )  # one text for 0.0 and -0.0, which are equal: rows may come in any order
     else:
         text = digits(unit.parts(value), unit.scale)
     return _of_fraction(fraction, text)

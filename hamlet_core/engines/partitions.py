@@ -7,9 +7,10 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from hamlet_core.algebra.aggregates import Element, Shape
 from hamlet_core.algebra.arithmetic import Arithmetic
@@ -23,8 +24,6 @@ GroupKey: TypeAlias = str
 Outcome: TypeAlias = dict[frozenset[int], Element]
 Evaluate: TypeAlias = Callable[[PreparedQuery, Sequence[int]], Outcome]
 """An engine: (query, rows of one window of one partition, sorted by time) -> element by sides of AND."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +65,18 @@ def _shown(value: Any, kind: Kind) -> Any:
     if isinstance(value, Decimal):
         return f"{value:f}"
     if kind is Kind.TIMESTAMP and value is not None:
-        return (_EPOCH + timedelta(microseconds=value)).isoformat().replace("+00:00", "Z")
-    return value
+        return _iso(value)
+    return value + 0.0 if kind is Kind.DOUBLE and value is not None else value  # -0.0 is 0.0
+
+
+def _iso(microseconds: int) -> str:
+    """ISO 8601 in UTC, with a fraction only where there is one; years may have more than four digits.
+
+    >>> _iso(0), _iso(-1), _iso(2**62)
+    ('1970-01-01T00:00:00Z', '1969-12-31T23:59:59.999999Z', '148108-07-06T14:00:27.387904Z')
+    """
+    text = str(np.datetime64(microseconds, "us"))
+    return text.removesuffix(".000000") + "Z"
 
 
 def windows(spec: WindowSpec, times: Sequence[int]) -> Iterator[tuple[int, int, int]]:

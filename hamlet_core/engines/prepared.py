@@ -64,19 +64,20 @@ class PreparedQuery:
     algebra: Algebra
 
 
-def prepare(analysed: AnalysedQuery, stream: Stream, algebra: Algebra) -> PreparedQuery:
-    """Compile predicates and evaluate the local ones once for every row."""
+def prepare(analysed: AnalysedQuery, stream: Stream, algebra: Algebra, text: str = "") -> PreparedQuery:
+    """Compile predicates and evaluate the local ones once for every row; `text` is for errors."""
     local = defaultdict(list)
     for condition in analysed.local:
-        local[condition.alias].append(compile_local(condition.expression, stream.columns, unit=stream.unit))
+        test = compile_local(condition.expression, stream.columns, unit=stream.unit, text=text)
+        local[condition.alias].append(test)
     pairs = defaultdict(list)
     for adjacent in analysed.adjacent:
-        pairs[adjacent.left, adjacent.right].append(_pair(adjacent, stream))
+        pairs[adjacent.left, adjacent.right].append(_pair(adjacent, stream, text))
     return PreparedQuery(analysed, stream, _node(analysed.automaton, stream, local, pairs), algebra)
 
 
-def _pair(condition: Adjacent, stream: Stream) -> Pair:
-    return compile_adjacent(condition.expression, stream.columns, unit=stream.unit)
+def _pair(condition: Adjacent, stream: Stream, text: str) -> Pair:
+    return compile_adjacent(condition.expression, stream.columns, unit=stream.unit, text=text)
 
 
 def _all(conditions: list[Pair]) -> Pair | None:

@@ -35,10 +35,10 @@ class Options:
             hint = f"use one of {', '.join(ENGINES)}"
             raise StreamError(f"engine {self.engine!r} is not available yet", code="E211", hint=hint)
         allowed = {
-            "engine": ENGINES,
+            "engine": tuple(ENGINES),
             "policy": POLICIES,
             "cost_model": COST_MODELS,
-            "arithmetic": ARITHMETICS,
+            "arithmetic": tuple(ARITHMETICS),
         }
         for name, values in allowed.items():
             value = getattr(self, name)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 
 from hamlet_core.language import syntax
+
+KINDS = (
+    "a part of WHERE is an equivalence [a, b], a local condition over one alias (a.x < 5), "
+    "or an adjacent one over an alias and its NEXT (a.x < NEXT(b).x)"
+)
+"""The kinds of conjuncts, for whoever wrote another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +61,29 @@ def classify(expression: syntax.Expression) -> Local | Adjacent | Unclassified:
     if len(here) == 1 and len(there) == 1:
         return Adjacent(here.pop(), there.pop(), expression)
     return Unclassified(expression)
+
+
+def bare_word(expression: syntax.Expression) -> str | None:
+    """The first text in a comparison that reads no attribute: a word may have been meant as one."""
+    if next(attributes(expression), None) is not None or not isinstance(expression, syntax.Comparison):
+        return None
+    texts = (side.value for side in (expression.left, expression.right) if isinstance(side, syntax.Literal))
+    return next((text for text in texts if isinstance(text, str)), None)
+
+
+def kindless(expression: syntax.Expression) -> str:
+    """Why a conjunct is of no kind, as the end of a sentence that names it."""
+    read = tuple(attributes(expression))
+    here = _listed(attribute.alias for attribute in read if not attribute.next)
+    there = _listed(f"NEXT({attribute.alias})" for attribute in read if attribute.next)
+    if not read:
+        return "reads no attribute, so it says the same of every event"
+    if not there:
+        return f"reads {here} together: it belongs to no single event"
+    if not here:
+        return f"reads {there} without the alias of the event before it"
+    return f"reads {here} and {there}: too many for one step from an event to the next"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return " and ".join(dict.fromkeys(names))

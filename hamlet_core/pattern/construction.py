@@ -20,6 +20,9 @@ Refuse: TypeAlias = Callable[[str, str, str, syntax.Pattern], Exception]
 """(code, message, hint, culprit) -> the error to raise."""
 
 NO_GAP: Gap = frozenset()
+NOT_ALONE = "NOT stands only as a part of a sequence"
+NOT_HINT = "write SEQ(A, NOT B, C), SEQ(A, NOT B) or SEQ(NOT B, C)"
+EMPTY_HINT = "let at least one event be there: use + in place of *, or leave ? out"
 NULLABLE: GapSet = frozenset({NO_GAP})
 NEVER: GapSet = frozenset()
 
@@ -115,12 +118,12 @@ class _Construction:
             case syntax.Or(branches):
                 return reduce(either, (self.branch(branch, top=top) for branch in branches))
             case syntax.Not():
-                raise self.refuse("E107", "NOT stands only inside SEQ", "write SEQ(A, NOT B, C)", pattern)
+                raise self.refuse("E107", NOT_ALONE, NOT_HINT, pattern)
             case syntax.And():
                 raise self.refuse(
                     "E111",
-                    "AND of patterns stands only at the top of a pattern, between two sides",
-                    "",
+                    "AND of patterns joins two whole patterns and stands nowhere below the top",
+                    "write PATTERN (P AND Q); for both orders in one trend (SEQ(P, Q) OR SEQ(Q, P))",
                     pattern,
                 )
             case _:
@@ -141,23 +144,25 @@ class _Construction:
         self.check_not_bare(body, kleene)
         fragment = self.fragment(body, top=False)
         if any(fragment.edge_gaps()):
-            message = (
-                "NOT at the edge of a Kleene body has no meaning: the gap would reach out of the iteration"
-            )
-            raise self.refuse("E108", message, "put an event on both sides of NOT inside the body", kleene)
+            message = "NOT stands at the edge of a Kleene body: its gap would reach out of the iteration"
+            hint = "put an event on both sides of NOT inside the body, or move NOT out of the repetition"
+            raise self.refuse("E108", message, hint, kleene)
         return fragment
 
     def branch(self, branch: syntax.Pattern, *, top: bool) -> Fragment:
         self.check_not_bare(branch, branch)
         fragment = self.fragment(branch, top=top)
         if not top and any(fragment.edge_gaps()):
-            message = "NOT at the edge of an OR branch below the top of the pattern has no meaning"
-            raise self.refuse("E109", message, "write the OR at the top: (SEQ(...) OR SEQ(...))", branch)
+            message = (
+                "NOT stands at the edge of an OR branch below the top: its gap would reach out of the branch"
+            )
+            hint = "write the OR at the top of the pattern, with a whole sequence in each branch"
+            raise self.refuse("E109", message, hint, branch)
         return fragment
 
     def check_not_bare(self, body: syntax.Pattern, culprit: syntax.Pattern) -> None:
         if isinstance(body, syntax.Not):
-            raise self.refuse("E107", "NOT stands only inside SEQ", "write SEQ(A, NOT B, C)", culprit)
+            raise self.refuse("E107", NOT_ALONE, NOT_HINT, culprit)
 
     def automaton(self, fragment: Fragment) -> Automaton:
         return Automaton(
@@ -172,17 +177,17 @@ class _Construction:
 def negated(pattern: syntax.Not, refuse: Refuse) -> Automaton:
     """The automaton of the operand of NOT; it must be able to stand alone."""
     if isinstance(pattern.body, syntax.Not):
-        raise refuse("E107", "NOT stands only inside SEQ", "NOT NOT P has no meaning", pattern)
+        hint = "leave both out: what must be there is a part of the sequence without NOT"
+        raise refuse("E107", "NOT NOT has no meaning", hint, pattern)
     construction = _Construction(refuse)
     fragment = construction.fragment(pattern.body, top=False)
     if NO_GAP in fragment.empty:
-        raise refuse(
-            "E106", "the operand of NOT must not match the empty trend", "use + in place of * or ?", pattern
-        )
+        message = "the operand of NOT can match without any event, so it could never be absent"
+        raise refuse("E106", message, EMPTY_HINT, pattern)
     if any(fragment.edge_gaps()):
-        raise refuse(
-            "E110", "NOT at the edge of a negated pattern has no meaning", "nest it in the middle", pattern
-        )
+        message = "NOT stands at the edge of a negated pattern: its gap would reach out of that pattern"
+        hint = "a NOT inside a negated pattern needs an event on both sides, as in NOT SEQ(A, NOT B, C)"
+        raise refuse("E110", message, hint, pattern)
     return construction.automaton(fragment)
 
 
@@ -195,7 +200,14 @@ def construct(pattern: syntax.Pattern, refuse: Refuse) -> Automaton:
         construction.side = side
         fragment = construction.fragment(part, top=True)
         if fragment.empty:
-            what = "a side of AND" if len(sides) > 1 else "the pattern"
-            raise refuse("E105", f"{what} must not match the empty trend", "use + in place of * or ?", part)
+            what = "this side of AND" if len(sides) > 1 else "the pattern"
+            if not fragment.first:
+                message, hint = f"{what} holds nothing but NOT, so it has no trend", NOT_HINT
+            else:
+                message, hint = (
+                    f"{what} can match without any event, so its trends cannot be counted",
+                    EMPTY_HINT,
+                )
+            raise refuse("E105", message, hint, part)
         fragments.append(fragment)
     return construction.automaton(reduce(either, fragments))

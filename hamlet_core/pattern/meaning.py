@@ -13,7 +13,16 @@ from hamlet_core.errors import QueryMeaningError
 from hamlet_core.language import syntax
 from hamlet_core.pattern.ambiguity import ambiguous_aliases, reachable_sets, twins
 from hamlet_core.pattern.automaton import Automaton
-from hamlet_core.pattern.conditions import Adjacent, Local, Unclassified, attributes, classify
+from hamlet_core.pattern.conditions import (
+    KINDS,
+    Adjacent,
+    Local,
+    Unclassified,
+    attributes,
+    bare_word,
+    classify,
+    kindless,
+)
 from hamlet_core.pattern.construction import construct
 from hamlet_core.predicates.typing import check
 
@@ -48,7 +57,19 @@ def analyse(query: syntax.Query, text: str = "") -> AnalysedQuery:
 
 
 def analyse_workload(workload: syntax.Workload) -> tuple[AnalysedQuery, ...]:
-    """The meaning of every query of a workload, in order."""
+    """The meaning of every query of a workload, in order; raises as `analyse`, and E140 for a label used twice."""
+    labels = Counter(query.name for query in workload.queries)
+    for query in workload.queries:
+        if labels[query.name] > 1:
+            line, column = query.span or (1, 1)
+            raise QueryMeaningError(
+                f"two queries have the label {query.name}",
+                code="E140",
+                hint="give each query a label of its own",
+                line=line,
+                column=column,
+                text=workload.text,
+            )
     return tuple(analyse(query, workload.text) for query in workload.queries)
 
 
@@ -140,12 +161,13 @@ class _Analysis:
                 raise self.unknown_alias(attribute.alias, attribute)
         condition = classify(conjunct)
         if isinstance(condition, Unclassified):
-            message = "this condition is of no kind that WHERE knows"
+            word = bare_word(conjunct)
             hint = (
-                "a conjunct is an equivalence [a, b], a local condition over one alias, or an adjacent condition "
-                "over one alias and one NEXT(alias)"
+                KINDS
+                if word is None
+                else f"{word} is text here: an attribute is written with its alias, like a.x"
             )
-            raise self.refuse("E117", message, hint, conjunct)
+            raise self.refuse("E117", f"this condition {kindless(conjunct)}", hint, conjunct)
         check(conjunct, _unknown_kind, text=self.text)
         return condition
 
@@ -166,26 +188,28 @@ class _Analysis:
             crossing = {condition.left, condition.right} & self.negated
             if crossing and {condition.left, condition.right} & self.positive:
                 message = f"{pair} reaches into a negated pattern from outside"
-                raise self.refuse(
-                    "E116", message, "compare inside the negated pattern only", condition.expression
-                )
-            hint = (
-                f"the edges are {', '.join(sorted(f'{left} -> {right}' for left, right in edges)) or 'none'}"
+                hint = "both aliases must stand in the negated pattern, or both outside; an equivalence [a] holds for both"
+                raise self.refuse("E116", message, hint, condition.expression)
+            steps = ", ".join(sorted(f"{left} -> {right}" for left, right in edges))
+            hint = f"its edges are {steps}" if steps else "it has no edge: a step needs SEQ, + or *"
+            message = (
+                f"{pair} is no edge of the pattern: no {condition.right} follows {condition.left} directly"
             )
-            raise self.refuse("E115", f"{pair} is no edge of the pattern", hint, condition.expression)
+            raise self.refuse("E115", message, hint, condition.expression)
 
     # --- RETURN and GROUP-BY ------------------------------------------------------------------
 
     def check_returns(self) -> None:
         if not self.query.aggregates:
-            raise self.refuse("E131", "RETURN has no aggregate", "add COUNT(*)", self.query.returns[0])
+            message = "RETURN names attributes only, and no aggregate"
+            raise self.refuse("E131", message, "add one, like COUNT(*)", self.query.returns[0])
         grouped = {self.group_name(item) for item in self.query.group_by}
         seen: Counter[str] = Counter()
         for item in self.query.returns:
             name = item.label if isinstance(item, syntax.Aggregate) else self.group_name(item)
             seen[name] += 1
             if seen[name] > 1:
-                raise self.refuse("E118", f"{name} stands twice in RETURN", "", item)
+                raise self.refuse("E118", f"{name} stands twice in RETURN", "leave one out", item)
             if isinstance(item, syntax.GroupAttribute) and name not in grouped:
                 hint = f"add GROUP-BY {name}, or aggregate it"
                 raise self.refuse("E119", f"RETURN names {name}, which is not in GROUP-BY", hint, item)
@@ -204,12 +228,14 @@ class _Analysis:
             if not of_type:
                 raise self.unknown_alias(name, culprit)
             if occurrences > 1:
-                hint = f"its aliases are {', '.join(sorted(of_type))}"
-                raise self.refuse("E134", f"type {name} occurs more than once: name an alias", hint, culprit)
+                hint = f"name one of {', '.join(sorted(of_type))}"
+                message = f"type {name} occurs more than once, so it names no single alias"
+                raise self.refuse("E134", message, hint, culprit)
             alias = of_type[0]
         if alias in self.negated:
             message = f"{what} cannot read {name}: it is bound in a negated pattern, so no trend holds it"
-            raise self.refuse(code, message, "", culprit)
+            hint = f"the aliases outside NOT are {', '.join(sorted(self.positive))}"
+            raise self.refuse(code, message, hint, culprit)
         return alias
 
     def operand(self, aggregate: syntax.Aggregate, automaton: Automaton) -> str | None:
@@ -217,7 +243,8 @@ class _Analysis:
             return None
         if automaton.sides > 1:
             message = f"AND of patterns returns COUNT(*) only, not {aggregate.label}"
-            raise self.refuse("E112", message, "", aggregate)
+            hint = "ask each side in a query of its own, where every aggregate has a meaning"
+            raise self.refuse("E112", message, hint, aggregate)
         return self.resolve(aggregate.alias, aggregate, "E113", "an aggregate")
 
     # --- ambiguity ----------------------------------------------------------------------------
@@ -235,7 +262,12 @@ class _Analysis:
             repeated = Counter(position.type for position in analysed.automaton.positions)
             names = ", ".join(sorted(name for name, times in repeated.items() if times > 1))
             message = f"the pattern is too ambiguous: type {names} gives more than {STATE_LIMIT:,} states"
-            raise self.refuse("E132", message, "use fewer occurrences of one type", self.query.pattern)
+            raise self.refuse(
+                "E132",
+                message,
+                "let the type occur fewer times, or drop local conditions on its aliases",
+                self.query.pattern,
+            )
 
     def states(self, analysed: AnalysedQuery) -> frozenset[tuple[int, ...]] | None:
         aliases = [position.alias for position in analysed.automaton.positions]

@@ -160,6 +160,9 @@ class _Checker:
 
     def condition(self, expression: Expression) -> Kind | None:
         kind = self.kind(expression)
+        if kind is None and isinstance(expression, Arithmetic | Minus):
+            message = "this calculation gives a value, not a condition"
+            self._refuse(expression, message, "E120", "compare it with something, as in a.v + 1 > 0")
         if kind not in (None, Kind.NULL, Kind.BOOLEAN):
             self._refuse(
                 expression,
