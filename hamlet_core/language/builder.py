@@ -235,7 +235,7 @@ def event(kind: str, alias: str | None = None) -> Event:
 
 
 def following(of: Event) -> Following:
-    """The event after this one in the trend, as in `s.price > following(s).price`: `NEXT(alias)`."""
+    """The event that comes after this one in the trend, in the text `NEXT(alias)`."""
     return Following(of)
 
 

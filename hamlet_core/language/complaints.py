@@ -122,15 +122,28 @@ def _unexpected(stop: _Stop) -> _Complaint:
 
 
 def _hint(stop: _Stop) -> str:
-    text = stop.raw().text
-    if "AND" in stop.accepted and (text == "," or stop.raw().kind in ("word", "quoted")):
+    raw = stop.raw()
+    if {"AND", "OR"} <= stop.accepted and (raw.text == "," or raw.kind in ("word", "quoted")):
         return "conditions are joined by AND"
-    if text == "." and stop.raw(1).kind == "number":
-        return f"write 0.{stop.raw(1).text}"
-    if text in (")", "]") and not stop.open:
-        return "nothing is open that it could close"
     if "LABEL" in stop.accepted and stop.raw(1).text.upper() == "RETURN":
-        return f"a label ends with a colon: {text}: RETURN"
+        return f"a label ends with a colon: {_shown(raw)}: RETURN"
+    if stop.accepted == {"STRING"} and raw.kind == "word":
+        return f"write '{_shown(raw)}'"
+    return _hint_for_sign(stop)
+
+
+def _hint_for_sign(stop: _Stop) -> str:
+    match stop.raw(-1).text, stop.raw().text:
+        case "=", (">" | "<") as sign:
+            return f"write {sign}="
+        case _, "." if stop.raw(1).kind == "number":
+            return f"write 0.{stop.raw(1).text}"
+        case _, "." if "RSQB" in stop.accepted:
+            return f"an equivalence names attributes alone: [{_shown(stop.raw(1))}]"
+        case _, ")" | "]" if not stop.open:
+            return "nothing is open that it could close"
+        case _, "," if "WHERE" in stop.accepted:
+            return "the parts of a sequence stand in parentheses: SEQ(A, B)"
     return ""
 
 
@@ -168,13 +181,16 @@ def _double_quoted(stop: _Stop) -> _Complaint | None:
 
 
 def _aggregate_operand(stop: _Stop) -> _Complaint | None:
-    back = next((back for back in (-1, -2) if stop.raw(back).text == "("), None)
+    back = next((back for back in (-1, -2, -4) if stop.raw(back).text == "("), None)
     if back is None:
         return None
     function = stop.raw(back - 1).text.upper()
     if function in _FUNCTIONS and (stop.accepted == {"DOT"} or stop.raw().text == "*"):
         hint = f"write {function}({stop.raw(-1).text if back == -2 else 'alias'}.attribute)"
         return _Complaint(SyntaxCode.AGGREGATE_OPERAND, f"{function} takes an attribute of an alias", hint)
+    if function in _FUNCTIONS and stop.accepted == {"RPAR"}:
+        message, hint = f"{function} takes one attribute alone", "no arithmetic inside an aggregate"
+        return _Complaint(SyntaxCode.AGGREGATE_OPERAND, message, hint)
     if function == "COUNT" and stop.accepted == {"RPAR"}:
         hint = "COUNT(*) counts trends, COUNT(a) the events bound to a"
         return _Complaint(SyntaxCode.AGGREGATE_OPERAND, "COUNT takes * or an alias alone", hint)

@@ -120,7 +120,7 @@ class Shaping(Transformer_NonRecursive[Any, tuple[syntax.Query, ...]]):
         if duration.microseconds > 0:
             return duration
         message = f"the {what} must be longer than zero, and this is {literals.duration_text(duration.microseconds)}"
-        hint = "for a window that moves in one step, leave SLIDE out" if what == "slide" else ""
+        hint = "leave SLIDE out for windows that follow one another" if what == "slide" else ""
         raise self._meaningless(length.span or (1, 1), SyntaxCode.NOT_POSITIVE, message, hint)
 
     def _meaningless(self, place: Span, code: SyntaxCode, message: str, hint: str) -> QueryMeaningError:
