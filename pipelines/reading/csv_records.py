@@ -27,6 +27,7 @@ LINE_LIMIT = 64 << 20
 LF, CR, QUOTE = 10, 13, 34
 _LINE = re.compile(rb"[^\r\n]*")
 Places = npt.NDArray[np.int64]
+_NOTHING: tuple[Places, ...] = (np.zeros(0, dtype=np.int64),) * 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,98 +86,156 @@ def blocks(stream: BinaryIO, delimiter: bytes, rest: bytes = b"", size: int = BL
 
 def _cut(data: bytes, delimiter: bytes, last: bool) -> tuple[Block, bytes]:
     """The whole records at the start of `data`, and the bytes of the unfinished one."""
-    quotes = _quotes(data)
-    if _regular(data, quotes, delimiter, last):
-        end = len(data) if last else _last_end(data, quotes)
-        if len(data) - end < RECORD_LIMIT or not len(quotes):
+    quotes = _Quotes.of(data, delimiter)
+    if not len(quotes.wrong[0]):
+        end = len(data) if last else _last_end(data, quotes.places, 0, len(data))
+        unclosed = len(quotes.places) % 2 == 1
+        if not unclosed or (not last and len(data) - end < RECORD_LIMIT):
             return Block(data[:end], None), data[end:]
-    records, end = _irregular(data, delimiter, last)
+    records, end = _mended(data, quotes, delimiter, last)
     return Block(data[:end], records), data[end:]
 
 
-def _quotes(data: bytes) -> Places:
-    if b'"' not in data:
-        return np.zeros(0, dtype=np.int64)
-    return np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == QUOTE)
+@dataclass(frozen=True, slots=True)
+class _Quotes:
+    """Where quotes stand; `wrong[k]`: those out of order if every second quote from the k-th on opens a field.
+
+    In order is a quote that opens a field at its start, closes one at its end, or is half of a doubled one.
+    """
+
+    places: Places
+    wrong: tuple[Places, Places]
+
+    @classmethod
+    def of(cls, data: bytes, delimiter: bytes) -> _Quotes:
+        """Look at every quote in `data`."""
+        none = np.zeros(0, dtype=np.int64)
+        if b'"' not in data:
+            return cls(none, (none, none))
+        content = np.frombuffer(data, dtype=np.uint8)
+        places = np.flatnonzero(content == QUOTE)
+        border = np.zeros(256, dtype=np.bool_)
+        border[[delimiter[0], LF, CR]] = True
+        opens = (places == 0) | border[content[places - 1]]
+        closes = (places == len(data) - 1) | border[content[np.minimum(places + 1, len(data) - 1)]]
+        doubled = np.diff(places) == 1
+        opens[1:] |= doubled
+        closes[:-1] |= doubled
+        second = np.arange(len(places)) % 2 == 1
+        wrong = (
+            np.flatnonzero(~np.where(second, closes, opens)),
+            np.flatnonzero(~np.where(second, opens, closes)),
+        )
+        return cls(places, wrong)
 
 
-def _regular(data: bytes, quotes: Places, delimiter: bytes, last: bool) -> bool:
-    """Whether every quote opens a field, closes one, or is half of a doubled one; at the end all are closed."""
-    if last and len(quotes) % 2:
-        return False
-    content = np.frombuffer(data, dtype=np.uint8)
-    border = np.zeros(256, dtype=np.bool_)
-    border[[delimiter[0], LF, CR]] = True
-    doubled = quotes[1:-1:2] + 1 == quotes[2::2] if len(quotes) > 2 else np.zeros(0, dtype=np.bool_)
-    opened, closed = quotes[0::2], quotes[1::2]
-    well_opened = (opened == 0) | border[content[opened - 1]]
-    well_opened[1:] |= doubled
-    well_closed = (closed == len(data) - 1) | border[content[np.minimum(closed + 1, len(data) - 1)]]
-    well_closed[: len(doubled)] |= doubled
-    return bool(well_opened.all() and well_closed.all())
-
-
-def _last_end(data: bytes, quotes: Places) -> int:
-    """Where the last line end outside quotes ends; 0 if there is none."""
-    end = len(data)
-    while end > 0:
-        end = max(data.rfind(b"\n", 0, end), data.rfind(b"\r", 0, end))
+def _last_end(data: bytes, quotes: Places, begin: int, end: int) -> int:
+    """Where the last line end outside quotes ends, between a record's begin and `end`; `begin` if there is none."""
+    first = int(np.searchsorted(quotes, begin))
+    while True:
+        end = max(data.rfind(b"\n", begin, end), data.rfind(b"\r", begin, end))
         if end < 0:
-            return 0
-        before = int(np.searchsorted(quotes, end))
+            return begin
+        before = int(np.searchsorted(quotes, end)) - first
         if before % 2 == 0:
             return end + 1
-        end = int(quotes[before - 1])
-    return 0
+        end = int(quotes[first + before - 1])
 
 
 def split(block: Block, delimiter: bytes) -> Records:
     """The places of the records of a block."""
-    return block.records if block.records is not None else _split_regular(block.data, delimiter)
+    if block.records is not None:
+        return block.records
+    quotes = _Quotes.of(block.data, delimiter)
+    return Records(block.data, *_Lines.of(block.data, delimiter, quotes.places).between(0, len(block.data)))
 
 
-def _split_regular(data: bytes, delimiter: bytes) -> Records:
-    """Split bytes whose quotes are all in order: what stands after an odd number of quotes is inside a field."""
-    content = np.frombuffer(data, dtype=np.uint8)
-    quotes = _quotes(data)
-    breaks = (
-        np.flatnonzero((content == LF) | (content == CR)) if b"\r" in data else np.flatnonzero(content == LF)
-    )
-    marks = np.flatnonzero(content == delimiter[0])
-    if len(quotes):
-        breaks = breaks[np.searchsorted(quotes, breaks) % 2 == 0]
-        marks = marks[np.searchsorted(quotes, marks) % 2 == 0]
-    # The LF of a CRLF closes an empty line of its own, which is dropped with the blank lines.
-    ends = np.append(breaks, len(data))
-    starts = np.append(0, breaks + 1)
-    after = np.minimum(ends + 1, len(data))
-    fields = np.searchsorted(marks, ends) - np.searchsorted(marks, starts) + 1
-    some = ends > starts
-    return Records(data, starts[some], ends[some], after[some], fields[some])
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Where line ends, delimiters and quotes stand."""
+
+    breaks: Places
+    marks: Places
+    quotes: Places
+
+    @classmethod
+    def of(cls, data: bytes, delimiter: bytes, quotes: Places) -> _Lines:
+        """Look at every byte of `data`."""
+        content = np.frombuffer(data, dtype=np.uint8)
+        ends = content == LF
+        if b"\r" in data:
+            ends |= content == CR
+        return cls(np.flatnonzero(ends), np.flatnonzero(content == delimiter[0]), quotes)
+
+    def between(self, begin: int, end: int) -> tuple[Places, Places, Places, Places]:
+        """Starts, ends, places after and field counts of records whose quotes are all in order."""
+        breaks, marks = self._outside(self.breaks, begin, end), self._outside(self.marks, begin, end)
+        # The LF of a CRLF closes an empty line of its own, which is dropped with the blank lines.
+        ends = np.append(breaks, end)
+        starts = np.append(begin, breaks + 1)
+        after = np.minimum(ends + 1, end)
+        fields = np.searchsorted(marks, ends) - np.searchsorted(marks, starts) + 1
+        some = ends > starts
+        return starts[some], ends[some], after[some], fields[some]
+
+    def _outside(self, places: Places, begin: int, end: int) -> Places:
+        """Those of the places that are not inside quotes: an even number of quotes stands before them."""
+        here = places[np.searchsorted(places, begin) : np.searchsorted(places, end)]
+        quotes = self.quotes[np.searchsorted(self.quotes, begin) : np.searchsorted(self.quotes, end)]
+        return here[np.searchsorted(quotes, here) % 2 == 0] if len(quotes) else here
 
 
-def _irregular(data: bytes, delimiter: bytes, last: bool) -> tuple[Records, int]:
-    """Split bytes with stray or unclosed quotes, record by record; also where the unfinished last record begins."""
-    grammar, unfinished, field = _grammar(delimiter)
-    places: list[tuple[int, int, int, int]] = []
-    here, length = 0, len(data)
-    while here < length:
-        if data[here] in b"\r\n":
-            here += 1
-            continue
-        record = grammar.match(data, here)
-        end = record.end() if record else -1
-        if record is None:
-            if not last and length - here < RECORD_LIMIT and unfinished.match(data, here):
-                break
-            end = _line_end(data, here)
-        if end == length and not last:
+def _mended(data: bytes, quotes: _Quotes, delimiter: bytes, last: bool) -> tuple[Records, int]:
+    """Split bytes with stray or unclosed quotes; also where the unfinished last record begins.
+
+    Up to the first quote out of order all is regular; its record is looked at alone; then all begins anew.
+    """
+    lines = _Lines.of(data, delimiter, quotes.places)
+    parts: list[tuple[Places, ...]] = []
+    here = 0
+    while here < len(data):
+        wrong = _next_wrong(data, quotes, here, last)
+        if wrong is None:
+            end = len(data) if last else _last_end(data, quotes.places, here, len(data))
+            parts.append(lines.between(here, end))
+            here = end
             break
-        after = min(end + 1, length)
-        places.append((here, end, after, _count(data, here, end, delimiter, field) if record else 0))
-        here = after
-    table = np.array(places, dtype=np.int64).reshape(-1, 4)
-    return Records(data[:here], *(np.ascontiguousarray(column) for column in table.T)), here
+        start = _last_end(data, quotes.places, here, wrong)
+        if start > here:
+            parts.append(lines.between(here, start))
+        here = start
+        single = _single(data, here, delimiter, last)
+        if single is None:
+            break
+        parts.append(tuple(np.array([number]) for number in single))
+        here = single[2]
+    columns = (np.concatenate(column) for column in zip(*parts, strict=True)) if parts else _NOTHING
+    return Records(data[:here], *columns), here
+
+
+def _next_wrong(data: bytes, quotes: _Quotes, here: int, last: bool) -> int | None:
+    """The first quote out of order at or after a record's begin: one that never closes is, in the end."""
+    first = int(np.searchsorted(quotes.places, here))
+    wrong = quotes.wrong[first % 2]
+    place = int(np.searchsorted(wrong, first))
+    if place < len(wrong):
+        return int(quotes.places[wrong[place]])
+    if (len(quotes.places) - first) % 2 == 0:
+        return None
+    opened = int(quotes.places[-1])
+    return opened if last or len(data) - opened >= RECORD_LIMIT else None
+
+
+def _single(data: bytes, here: int, delimiter: bytes, last: bool) -> tuple[int, int, int, int] | None:
+    """Start, end, place after and field count of one record by its grammar; None if it is not finished yet."""
+    grammar, unfinished, field = _grammar(delimiter)
+    record = grammar.match(data, here)
+    if record is None and not last and len(data) - here < RECORD_LIMIT and unfinished.match(data, here):
+        return None
+    end = record.end() if record else _line_end(data, here)
+    if end == len(data) and not last:
+        return None
+    return here, end, min(end + 1, len(data)), _count(data, here, end, delimiter, field) if record else 0
 
 
 def _line_end(data: bytes, here: int) -> int:

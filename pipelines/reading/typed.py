@@ -29,14 +29,27 @@ def utf8_texts(values: pa.Array) -> pa.Array:
     try:
         return pc.cast(values, TEXT)
     except pa.ArrowInvalid:
-        return pa.array([_decoded(value) for value in values.to_pylist()], TEXT)
+        fits = np.ones(len(values), dtype=np.bool_)
+        for place in _beyond_ascii(values):
+            fits[place] = _is_utf8(values[int(place)].as_py())
+        return pc.cast(pc.if_else(pa.array(fits), values, pa.scalar(None, values.type)), TEXT)
 
 
-def _decoded(value: bytes | None) -> str | None:
+def _beyond_ascii(values: pa.Array) -> np.ndarray:
+    """Places of the values that hold any byte beyond ASCII: only those can fail to be UTF-8."""
+    offsets = np.frombuffer(values.buffers()[1], dtype=np.int32)[
+        values.offset : values.offset + len(values) + 1
+    ]
+    content = np.frombuffer(values.buffers()[2], dtype=np.uint8)[offsets[0] : offsets[-1]]
+    high = np.flatnonzero(content >= 0x80) + offsets[0]
+    return np.unique(np.searchsorted(offsets, high, side="right") - 1)
+
+
+def _is_utf8(value: bytes | None) -> bool:
     try:
-        return None if value is None else value.decode("utf-8")
+        return value is None or value.decode("utf-8") is not None
     except UnicodeDecodeError:
-        return None
+        return False
 
 
 def type_bytes(values: pa.Array, wanted: pa.DataType) -> Column:
