@@ -60,10 +60,10 @@ setup:
 	$(PY) -m resources.setup && printf '%s' "$$wanted" > $(STAMP)
 
 demo: setup
-	@$(PY) -m pipelines.cli demo --warehouse $(WAREHOUSE)
+	@.venv/bin/hamlet demo --warehouse $(WAREHOUSE)
 
 ui: setup
-	@$(PY) -m pipelines.cli ui --warehouse $(WAREHOUSE)
+	@.venv/bin/hamlet ui --warehouse $(WAREHOUSE)
 
 # Each tier is a process of its own: the first starts no JVM, and a living Spark session is never shared.
 test: setup
