@@ -18,6 +18,7 @@ from hamlet_core.language.syntax import (
     Comparison,
     Conjunction,
     Disjunction,
+    Duration,
     Expression,
     InList,
     IsNull,
@@ -25,6 +26,7 @@ from hamlet_core.language.syntax import (
     Literal,
     Minus,
     Negation,
+    Timestamp,
 )
 from hamlet_core.predicates.kinds import NUMBERS, Kind, literal_kind
 
@@ -298,7 +300,7 @@ _HINTS = (
 )
 
 
-def _described(operand: _Operand) -> str:
+def _described(operand: _Operand) -> str:  # noqa: PLR0911 - a line per form
     """An operand and its kind, for messages.
 
     >>> _described((Attribute("a", "v"), Kind.DOUBLE))
@@ -313,6 +315,10 @@ def _described(operand: _Operand) -> str:
             return f"{str(value).upper()} {is_kind}"
         case Literal(int() | Decimal() as value):
             return f"{value} {is_kind}"
+        case Literal(Timestamp()):
+            return "TIMESTAMP '...' " + is_kind
+        case Literal(Duration()):
+            return "the literal " + is_kind
         case Attribute(alias, name, following):
             return f"NEXT({alias}).{name} {is_kind}" if following else f"{alias}.{name} {is_kind}"
         case _:

@@ -273,7 +273,7 @@ def bad(left: Expression, right: Expression) -> Comparison:
         (
             Comparison(BELOW, Arithmetic(PLUS, NUMBER, MINUTES, SPAN), Literal(1)),
             "E122",
-            "a.INTEGER is an integer, one side is a duration: '+' has no meaning between them",
+            "a.INTEGER is an integer, the literal is a duration: '+' has no meaning between them",
         ),
         (IsNull(Minus(TEXT, SPAN)), "E122", "a.TEXT is text: it has no negative"),
         (IsNull(Minus(of(S), SPAN)), "E122", "a.TIMESTAMP is a timestamp: it has no negative"),
@@ -286,17 +286,17 @@ def bad(left: Expression, right: Expression) -> Comparison:
         (
             bad(NUMBER, MINUTES),
             "E125",
-            "a.INTEGER is an integer, one side is a duration: they do not compare",
+            "a.INTEGER is an integer, the literal is a duration: they do not compare",
         ),
         (
             bad(TICK, MINUTES),
             "E125",
-            "a.TICK is an integer time, one side is a duration: they do not compare",
+            "a.TICK is an integer time, the literal is a duration: they do not compare",
         ),
         (
             bad(of(S), MINUTES),
             "E125",
-            "a.TIMESTAMP is a timestamp, one side is a duration: they do not compare",
+            "a.TIMESTAMP is a timestamp, the literal is a duration: they do not compare",
         ),
         (
             bad(STEP, TICK),
@@ -306,7 +306,7 @@ def bad(left: Expression, right: Expression) -> Comparison:
         (
             bad(TICK, Literal(Timestamp(0))),
             "E126",
-            "a.TICK is an integer time, one side is a timestamp: they do not compare",
+            "a.TICK is an integer time, TIMESTAMP '...' is a timestamp: they do not compare",
         ),
     ],
 )
