@@ -97,6 +97,36 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             gate(requirement)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def invariants() -> Iterator[None]:
+    """Every automaton, every set of twins and every analysed query is checked as soon as it is made."""
+    from hamlet_core.pattern import meaning
+    from hamlet_core.pattern.invariants import check_analysed, check_automaton, check_twins
+
+    construct, twins, analyse = meaning.construct, meaning.twins, meaning.analyse
+
+    def checked_construct(*arguments):
+        automaton = construct(*arguments)
+        check_automaton(automaton)
+        return automaton
+
+    def checked_twins(automaton):
+        found = twins(automaton)
+        check_twins(automaton, found)
+        return found
+
+    def checked_analyse(*arguments):
+        analysed = analyse(*arguments)
+        check_analysed(analysed)
+        return analysed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(meaning, "construct", checked_construct)
+        patch.setattr(meaning, "twins", checked_twins)
+        patch.setattr(meaning, "analyse", checked_analyse)
+        yield
+
+
 @pytest.fixture
 def real_data() -> Path:
     """The folder of the real data; the test is skipped where there is none."""
