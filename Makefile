@@ -9,7 +9,7 @@ export PYTHONUNBUFFERED := 1
 WAREHOUSE ?= warehouse
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fmt bench slow ui clean
+.PHONY: help setup demo test check fmt bench slow mutants ui clean
 
 help:
 	@echo 'HAMLET on Spark. Every target sets up what it needs, once.'
@@ -20,6 +20,7 @@ help:
 	@echo '  make check   lint, format and types'
 	@echo '  make fmt     format the code'
 	@echo '  make slow    long differential and soak runs'
+	@echo '  make mutants plant faults of meaning and show which test sees each'
 	@echo '  make bench   benchmarks'
 	@echo '  make setup   .venv with all dependencies, Java if there is none, the Delta JARs'
 	@echo '  make clean   remove caches and the demo warehouse (keeps .venv)'
@@ -74,6 +75,9 @@ test: setup
 
 slow: setup
 	$(PY) -m pytest -m slow
+
+mutants: setup
+	$(PY) -m tests.mutants
 
 check: setup
 	$(PY) -m ruff check .
