@@ -53,6 +53,7 @@ class RideSharing:
     events: int = 200_000
     seed: int = 7
     start: datetime = datetime(2026, 1, 5, tzinfo=UTC)
+    """Whole seconds; naive is UTC."""
     hours: float = 24.0
     """Time in which trips start; the last ones end a little later."""
     drivers: int = 1_000
@@ -125,7 +126,8 @@ def generate(description: RideSharing) -> pa.Table:
     kind = trips.kind[steps.trip]
     district = _district(description, trips, steps, random)
     travel = steps.type == TRAVEL
-    origin = int(description.start.timestamp()) * 1_000_000
+    start = description.start if description.start.tzinfo else description.start.replace(tzinfo=UTC)
+    origin = int(start.timestamp()) * 1_000_000
     names = tuple(
         DISTRICTS[i] if i < len(DISTRICTS) else f"District {i + 1}" for i in range(description.districts)
     )

@@ -219,6 +219,14 @@ def test_small_blocks_change_nothing(tmp_path: Path) -> None:
         assert seen(size) == expected
 
 
+def test_an_unclosed_quote_is_given_up_after_a_limit(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("pipelines.reading.csv_records.RECORD_LIMIT", 100)
+    (tmp_path / "f.csv").write_bytes(b't,v\n1,"a\n' + b"2,b\n" * 200)
+    held = [len(chunk.numbers) + len(chunk.broken) for chunk in read_csv(str(tmp_path / "f.csv"), 32)]
+    assert sum(held) == 201
+    assert max(held) < 60
+
+
 texts = st.text(st.sampled_from('ab,"\n\r é;'), max_size=6)
 cells = st.tuples(st.integers(-(10**12), 10**12), st.floats(allow_nan=False, allow_infinity=False), texts)
 damages = st.sampled_from(["none"] * 4 + ["many", "few", "utf8", "text", "time", "nan", "quote"])
@@ -296,7 +304,7 @@ PIECES = [
 ]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=60).map(b"".join), st.integers(16, 64))
 def test_any_bytes_are_read_without_failing(tmp_path_factory, content: bytes, size: int) -> None:
     folder = tmp_path_factory.mktemp("csv")

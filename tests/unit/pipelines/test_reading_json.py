@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pipelines.reading import ColumnOptions, discover, infer_columns, read_all
+from pipelines.reading.json_lines import read_json
 
 TICK = ColumnOptions(time="t", type_value="Tick")
 CLEAN = b'{"t": 1, "v": 1.5}\n' * 20
@@ -88,6 +89,20 @@ def test_an_unreadable_file_is_one_rejected_row(tmp_path: Path, content: bytes) 
     good, rejected = read(tmp_path, content)
     assert good.num_rows == 0
     assert [(row["row_number"], row["code"]) for row in rejected.to_pylist()] == [(None, "E401")]
+
+
+def test_small_blocks_change_nothing(tmp_path: Path) -> None:
+    (tmp_path / "f.jsonl").write_bytes(b'\n{"t": 1}\n\n{"t": \n{"t": 3, "v": 2}\r\n12\n\n' * 3)
+
+    def seen(size: int) -> list[tuple[int, str]]:
+        found: list[tuple[int, str]] = []
+        for chunk in read_json(str(tmp_path / "f.jsonl"), size):
+            found += [(int(number), chunk.raw(place)) for place, number in enumerate(chunk.numbers)]
+            found += [(row.number, row.raw) for row in chunk.broken]
+        return sorted(found)
+
+    assert [number for number, _ in seen(1 << 20)] == list(range(1, 13))
+    assert all(seen(size) == seen(1 << 20) for size in (1, 10, 30, 70))
 
 
 def test_empty_files_hold_no_rows(tmp_path: Path) -> None:
