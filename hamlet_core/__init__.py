@@ -30,10 +30,13 @@ from hamlet_core.language.syntax import Query, Workload
 from hamlet_core.language.writer import write_query, write_workload
 from hamlet_core.results import DECISION_SCHEMA, PARTIAL_SCHEMA, result_schema
 from hamlet_core.template.plan import QueryPlan
+from hamlet_core.why import BoundEvent, BoundTrend, Why, why
 
 __all__ = [
     "DECISION_SCHEMA",
     "PARTIAL_SCHEMA",
+    "BoundEvent",
+    "BoundTrend",
     "Counters",
     "EventSchema",
     "Execution",
@@ -44,6 +47,7 @@ __all__ = [
     "QueryPlan",
     "QuerySyntaxError",
     "StreamError",
+    "Why",
     "Workload",
     "check_columns",
     "execute",
@@ -54,6 +58,7 @@ __all__ = [
     "plan",
     "result_schema",
     "run",
+    "why",
     "write_query",
     "write_workload",
 ]

@@ -1,0 +1,101 @@
+"""The `hamlet` command: its commands, and one place that turns every failure into lines and an exit code.
+
+0 done, 1 failure or a red check, 2 wrong usage, bad query or bad option, 130 interrupted. stdout carries results
+only. Heavy packages are imported inside the commands, so that `hamlet --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from pipelines.commands import (
+    check,
+    demo,
+    doctor,
+    explain,
+    failures,
+    generate,
+    later,
+    pipeline,
+    query,
+    run,
+    ui,
+)
+from pipelines.commands.options import debug_option
+
+COMMANDS: tuple[click.Command, ...] = (
+    demo.demo,
+    doctor.doctor,
+    check.check,
+    explain.explain,
+    run.run,
+    pipeline.pipeline,
+    query.query,
+    generate.generate,
+    ui.ui,
+    later.bench,
+    later.calibrate,
+)
+
+EPILOG = """\b
+Examples:
+  hamlet demo
+  hamlet check examples/ride_sharing.hamlet
+  hamlet run my.hamlet --events trips.csv --time at --type kind
+  hamlet query "SELECT * FROM trend_aggregates LIMIT 5" --warehouse warehouse
+"""
+
+
+class InOrder(click.Group):
+    """A group that lists its commands in the order of `COMMANDS`: that of a first visit."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The names, first things first."""
+        return list(self.commands)
+
+
+def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        click.echo(f"hamlet {version('hamlet-on-spark')}")
+        context.exit()
+
+
+@click.group(
+    cls=InOrder,
+    commands={command.name or "": command for command in COMMANDS},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EPILOG,
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version.",
+)
+@debug_option
+def hamlet() -> None:
+    """COUNT, SUM, AVG, MIN and MAX over all event trends that match a pattern, for workloads of queries."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code. No failure of a user shows a traceback, unless `--debug` is given."""
+    context: click.Context | None = None
+    try:
+        context = hamlet.make_context("hamlet", list(sys.argv[1:] if arguments is None else arguments))
+        with context:
+            hamlet.invoke(context)
+        sys.stdout.flush()
+    except (Exception, KeyboardInterrupt) as failure:  # noqa: BLE001 - the last place that can explain it
+        return failures.report(failure, context.meta if context else {})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

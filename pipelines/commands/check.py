@@ -1,0 +1,36 @@
+"""`hamlet check`: parse and analyse, and say what was understood."""
+
+from __future__ import annotations
+
+import click
+
+from pipelines.commands.options import debug_option, workload_argument
+from pipelines.commands.workloads import read_workload
+
+EPILOG = """\b
+Examples:
+  hamlet check examples/ride_sharing.hamlet
+  echo 'RETURN COUNT(*) PATTERN SEQ(A a, B b+) WITHIN 10 s' | hamlet check -
+"""
+
+
+@click.command(epilog=EPILOG)
+@workload_argument
+@debug_option
+def check(workload: str) -> None:
+    """Parse and analyse the queries of the file WORKLOAD (- is stdin).
+
+    A bad query is shown with its line, column, a pointer and a hint; the exit code is then 2.
+    """
+    from hamlet_core import plan
+    from pipelines.showing.durations import duration
+
+    plans = plan(read_workload(workload).text)
+    for query in plans:
+        partition = ", ".join(dict.fromkeys((*query.equivalence, *query.group_by)))
+        click.echo(
+            f"{query.name}: reads {', '.join(sorted(query.types))}; "
+            f"{f'partitions by {partition}' if partition else 'one partition'}; "
+            f"windows of {duration(query.within)} every {duration(query.slide)}"
+        )
+    click.echo(f"{len(plans)} {'query is' if len(plans) == 1 else 'queries are'} well-formed.")

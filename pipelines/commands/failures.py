@@ -1,0 +1,80 @@
+"""Any exception in, lines on stderr and an exit code out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from hamlet_core.errors import HamletError
+
+FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
+
+WRONG_OPTIONS = frozenset(
+    {"E201", "E207", "E210", "E211", "E450", "E451", "E509", "E530", "E540", "E541", "E542"}
+)
+"""Codes of errors that are neither in a query nor in the data, but in what was typed."""
+
+DEBUG = "hamlet.debug"
+WORKLOAD = "hamlet.workload"
+"""Keys of click's `Context.meta`: was --debug given, and the name of the workload's file."""
+
+
+def report(failure: BaseException, meta: Mapping[str, Any]) -> int:
+    """Say on stderr what went wrong, and return the exit code."""
+    if isinstance(failure, click.exceptions.Exit):
+        return failure.exit_code
+    if isinstance(failure, BrokenPipeError):
+        return _reader_gone()
+    if meta.get(DEBUG):
+        import traceback
+
+        traceback.print_exception(failure)
+    if isinstance(failure, click.ClickException):
+        failure.show()
+        return failure.exit_code
+    lines, code = _told(failure, meta)
+    print(lines, file=sys.stderr, flush=True)
+    return code
+
+
+def _told(failure: BaseException, meta: Mapping[str, Any]) -> tuple[str, int]:
+    """The words for a failure, and its exit code."""
+    # Not above: `hamlet --help` answers without the core.
+    from hamlet_core.errors import HamletError, InvariantError
+
+    match failure:
+        case KeyboardInterrupt() | click.Abort():
+            return "Interrupted.", INTERRUPTED
+        case InvariantError():
+            return f"Error: this is a bug of ours: {failure}", FAILED
+        case HamletError():
+            return _refused(failure, meta)
+        case OSError():
+            where = f": {failure.filename}" if failure.filename else ""
+            return f"Error: {failure.strerror or failure}{where}", FAILED
+        case MemoryError():
+            return "Error: out of memory", FAILED
+    name = type(failure).__name__
+    return f"Error: this is a bug of ours: {name}: {failure}\n  hint: --debug shows where", FAILED
+
+
+def _refused(failure: HamletError, meta: Mapping[str, Any]) -> tuple[str, int]:
+    from hamlet_core.errors import QueryMeaningError, QuerySyntaxError
+
+    in_query = isinstance(failure, QuerySyntaxError | QueryMeaningError)
+    place = f"{meta[WORKLOAD]}: " if in_query and WORKLOAD in meta else ""
+    code = WRONG_USAGE if in_query or failure.code in WRONG_OPTIONS else FAILED
+    return f"Error: {place}{failure}", code
+
+
+def _reader_gone() -> int:
+    """Whoever read stdout has left (`| head`): nothing to say, and nothing more to flush."""
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    return FAILED

@@ -1,0 +1,83 @@
+"""One run of the main job for a command: progress on stderr while it runs, its outcome as a value."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from pipelines.main_job import RunSummary
+    from pipelines.settings import JobSettings
+
+PROGRESS = "hamlet"
+"""The logger that the steps tell their progress."""
+
+
+class Progress(logging.Handler):
+    """Each message as a line on stderr, with the seconds since the start."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.started = time.monotonic()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show one message."""
+        click.echo(f"[{time.monotonic() - self.started:5.1f} s] {record.getMessage()}", err=True)
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Progress]:
+    """Show what the steps say while the block runs."""
+    logger, handler = logging.getLogger(PROGRESS), Progress()
+    level, propagates = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield handler
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagates
+
+
+def run_job(settings: JobSettings, *, debug: bool) -> RunSummary:
+    """Run the main job in the warehouse's Dagster instance; whatever Spark prints goes to stderr.
+
+    Raises the HamletError of the step that failed; a red check is in the summary.
+    """
+    from pipelines.showing.output import only_results
+
+    with only_results(), progress():
+        logging.getLogger(PROGRESS).info("starting Dagster and Spark")
+        from dagster import DagsterExecutionInterruptedError
+
+        from pipelines.instance import dagster_instance
+        from pipelines.main_job import run_main_job
+
+        try:
+            with dagster_instance(settings.warehouse) as instance:
+                return run_main_job(settings, instance, log_level="DEBUG" if debug else "CRITICAL")
+        except DagsterExecutionInterruptedError:
+            raise KeyboardInterrupt from None
+
+
+def show_checks(summary: RunSummary) -> None:
+    """The checks of a run, green or red; the rows behind a red one below it."""
+    for check in summary.checks:
+        mark = click.style("green", fg="green") if check.passed else click.style("RED  ", fg="red", bold=True)
+        click.echo(f"  {mark}  {check.name} on {check.asset}: {check.description}")
+        if not check.passed:
+            click.echo(check.page, err=True)
+
+
+def fail_if_red(summary: RunSummary) -> None:
+    """Exit code 1 for a run that a check has stopped."""
+    if not summary.success:
+        click.echo("Nothing was published: a check is red.", err=True)
+        raise click.exceptions.Exit(1)

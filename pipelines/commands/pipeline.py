@@ -1,0 +1,87 @@
+"""`hamlet pipeline`: the main job on files, into a warehouse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pipelines.commands.failures import DEBUG
+from pipelines.commands.options import (
+    column_options,
+    columns_of,
+    debug_option,
+    evaluation_options,
+    warehouse_option,
+    workload_argument,
+)
+from pipelines.commands.workloads import read_workload
+
+EPILOG = """\b
+Example:
+  hamlet pipeline my.hamlet --events days/ --time date --type-value Day --warehouse warehouse
+"""
+
+
+@click.command(epilog=EPILOG)
+@workload_argument
+@click.option(
+    "--events",
+    required=True,
+    metavar="FILE|DIR",
+    type=click.Path(),
+    help="CSV, JSON lines or Parquet; a folder means all such files below it.",
+)
+@warehouse_option
+@column_options
+@evaluation_options
+@click.option(
+    "--flush/--no-flush",
+    default=True,
+    show_default=True,
+    help="Publish windows that end after the last complete day, too.",
+)
+@debug_option
+def pipeline(
+    *,
+    workload: str,
+    events: str,
+    warehouse: str,
+    time: str | None,
+    type_: str | None,
+    type_value: str | None,
+    time_unit: str,
+    engine: str | None,
+    policy: str,
+    arithmetic: str,
+    flush: bool,
+) -> None:
+    """Ingest files of events into Delta tables, compute the queries of the file WORKLOAD on Spark, check the
+    results and publish them as the table trend_aggregates.
+
+    Files that are in already are not read again, and results of the same workload are replaced.
+    """
+    from hamlet_core.engines.registry import DEFAULT_ENGINE, Options
+    from pipelines.commands.main_run import fail_if_red, run_job, show_checks
+    from pipelines.reading import discover
+    from pipelines.settings import ExecuteOptions, JobSettings, NamedWorkload, Source
+
+    given = read_workload(workload)
+    columns = columns_of(time, type_, type_value, time_unit)
+    execute = ExecuteOptions(
+        engine=engine or DEFAULT_ENGINE, policy=policy, arithmetic=arithmetic, flush=flush
+    )
+    named = NamedWorkload(given.name, given.text)
+    # Whatever can be refused is refused before Spark starts.
+    Options(execute.engine, policy, execute.cost_model, arithmetic)
+    queries = [query.name for query in named.plans]
+    discover(events)
+    settings = JobSettings(named, Source(events, columns), Path(warehouse), execute)
+    summary = run_job(settings, debug=bool(click.get_current_context().meta.get(DEBUG)))
+    click.echo(f"Checks of run {summary.run_id}:")
+    show_checks(summary)
+    fail_if_red(summary)
+    rows = {one.query: int(one.value) for one in summary.metrics if one.query and one.metric == "result rows"}
+    for name in queries:
+        click.echo(f"{name}: {rows.get(name, 0):,} rows")
+    click.echo(f"Published in {Path(warehouse) / 'trend_aggregates'} after {summary.seconds:.1f} s.")

@@ -1,0 +1,158 @@
+"""`hamlet run`: a workload over files, in this process, without Spark."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from pipelines.commands.options import (
+    column_options,
+    columns_of,
+    debug_option,
+    evaluation_options,
+    format_option,
+    schema_of,
+    workload_argument,
+)
+from pipelines.commands.workloads import read_workload
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hamlet_core import EventSchema
+    from pipelines.reading import ColumnOptions
+
+EPILOG = """\b
+Examples:
+  hamlet run my.hamlet --events trips.csv --time at --type kind
+  hamlet run my.hamlet --events days/ --time date --type-value Day --arithmetic exact --format json
+  hamlet run my.hamlet --events trips.csv --why '{"district":"Harbour"}' 2026-03-02T08:00
+"""
+
+
+@click.command(epilog=EPILOG)
+@workload_argument
+@click.option(
+    "--events",
+    required=True,
+    metavar="FILE|DIR",
+    type=click.Path(),
+    help="CSV, JSON lines or Parquet; a folder means all such files below it.",
+)
+@column_options
+@evaluation_options
+@format_option
+@click.option("--out", metavar="FILE", type=click.Path(dir_okay=False), help="Write to FILE, not to stdout.")
+@click.option(
+    "--limit", default=50, show_default=True, metavar="N", type=click.IntRange(min=0),
+    help="Most rows of a table, or trends of --why, shown; 0 for all.",
+)  # fmt: skip
+@click.option(
+    "--on-bad-rows",
+    type=click.Choice(["error", "skip"]),
+    default="error",
+    show_default=True,
+    help="What to do with rows that are no events.",
+)
+@click.option(
+    "--why",
+    nargs=2,
+    metavar="GROUP WINDOW",
+    help="List the trends of one group (its group_key) and window (its start) instead.",
+)
+@debug_option
+def run(
+    *,
+    workload: str,
+    events: str,
+    time: str | None,
+    type_: str | None,
+    type_value: str | None,
+    time_unit: str,
+    engine: str | None,
+    policy: str,
+    arithmetic: str,
+    format_: str,
+    out: str | None,
+    limit: int,
+    on_bad_rows: str,
+    why: tuple[str, str] | None,
+) -> None:
+    """Run the queries of the file WORKLOAD over files of events and print one row per query, window, group
+    and aggregate.
+    """
+    import hamlet_core
+    from hamlet_core.engines.registry import DEFAULT_ENGINE
+    from pipelines.showing.output import check_output, write
+    from pipelines.showing.people import show_results
+
+    text = read_workload(workload).text
+    columns = columns_of(time, type_, type_value, time_unit)
+    schema = schema_of(columns)
+    hamlet_core.parse(text)
+    check_output(format_, out)
+    table = _events(text, events, columns, schema, on_bad_rows)
+    if why is not None:
+        _why(text, table, schema, why, format_, limit)
+    elif table is None:
+        write(hamlet_core.result_schema(_no_time()).empty_table(), format_, out, show_results, limit)
+    else:
+        options = {"engine": engine or DEFAULT_ENGINE, "policy": policy, "arithmetic": arithmetic}
+        results = hamlet_core.run(text, table, schema=schema, **options)
+        write(results, format_, out, show_results, limit)
+
+
+def _events(
+    text: str, path: str, columns: ColumnOptions, schema: EventSchema, on_bad_rows: str
+) -> pa.Table | None:
+    """All good rows of the files; None if no file has even a header."""
+    import hamlet_core
+    from pipelines.reading import discover, infer_columns, read_all
+
+    files = discover(path)
+    numeric = frozenset(name for query in hamlet_core.plan(text) for name in query.numeric_columns)
+    types = infer_columns(files, numeric, columns)
+    if types.names:
+        hamlet_core.check_columns(text, types, schema)
+    good, rejected = read_all(files, types, columns)
+    _judge(rejected, good.num_rows, on_bad_rows)
+    if not types.names:
+        click.echo("No columns and no rows in the files.", err=True)
+        return None
+    return good
+
+
+def _judge(rejected: pa.Table, good: int, on_bad_rows: str) -> None:
+    """Bad rows end the command, or are counted on stderr."""
+    from pipelines.showing.rejected import BadRows, summary
+
+    if rejected.num_rows and on_bad_rows == "error":
+        raise BadRows.among(rejected, good)
+    if rejected.num_rows:
+        click.echo(f"Skipped {summary(rejected, good)}", err=True)
+
+
+def _why(
+    text: str, table: pa.Table | None, schema: EventSchema, place: tuple[str, str], format_: str, limit: int
+) -> None:
+    import hamlet_core
+    from pipelines.showing.trends import group_given, show_trends, trends_json, window_given
+
+    if format_ not in ("table", "json"):
+        raise click.UsageError("--why lists trends as text or json: give --format table or json.")
+    if table is None:
+        return
+    group, window = group_given(place[0]), window_given(place[1])
+    found = hamlet_core.why(text, table, group=group, window_start=window, schema=schema, limit=limit or None)
+    if format_ == "json":
+        click.echo(trends_json(found))
+    else:
+        show_trends(found, sys.stdout)
+
+
+def _no_time() -> pa.DataType:
+    import pyarrow as pa
+
+    return pa.int64()

@@ -1,0 +1,38 @@
+"""The Dagster instance of a warehouse: its runs and checks are kept beside its tables, for `hamlet ui`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+SETTINGS = """\
+# Nothing leaves this machine, and the first visit shows the assets instead of a survey.
+telemetry:
+  enabled: false
+nux:
+  enabled: false
+# One JVM at a time on one machine; the warehouse lock, not a pool slot, guards against a killed run.
+concurrency:
+  runs:
+    max_concurrent_runs: 1
+"""
+
+
+def dagster_home(warehouse: Path) -> Path:
+    """The folder of the instance, made with its settings if it is not there; existing settings stay."""
+    home = warehouse.absolute() / ".dagster"
+    home.mkdir(parents=True, exist_ok=True)
+    settings = home / "dagster.yaml"
+    if not settings.exists():
+        settings.write_text(SETTINGS, encoding="utf-8")
+    return home
+
+
+def dagster_instance(warehouse: Path) -> dg.DagsterInstance:
+    """The instance itself; use it in a `with`."""
+    import dagster as dg
+
+    return dg.DagsterInstance.from_config(str(dagster_home(warehouse)))

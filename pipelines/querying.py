@@ -1,0 +1,80 @@
+"""SQL over the Delta tables of a warehouse, without a JVM: DuckDB reads them through delta-rs. Read-only, sealed.
+
+The statement sees the tables as views, and neither files, nor the network, nor this process's variables.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import deltalake
+import duckdb
+import pyarrow as pa
+
+from hamlet_core.errors import HamletError
+
+SEALED = (
+    "SET TimeZone = 'UTC'",
+    "SET python_enable_replacements = false",
+    "SET enable_external_access = false",
+    "SET lock_configuration = true",
+)
+READING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+
+
+class SqlError(HamletError, ValueError):
+    """The SQL cannot be run here: E541 a mistake in it, E542 not one reading statement, E543 failed on the data."""
+
+
+class NoTables(HamletError, LookupError):
+    """There is nothing to query."""
+
+
+def table_names(warehouse: Path) -> tuple[str, ...]:
+    """The Delta tables below `warehouse`, sorted. Raises NoTables E540 if there are none."""
+    logs = warehouse.glob("*/_delta_log") if warehouse.is_dir() else ()
+    names = tuple(
+        sorted(log.parent.name for log in logs if deltalake.DeltaTable.is_deltatable(str(log.parent)))
+    )
+    if not names:
+        raise NoTables(
+            f"no Delta tables in {warehouse}",
+            code="E540",
+            hint="`hamlet demo` or `hamlet pipeline` makes a warehouse; name it with --warehouse",
+        )
+    return names
+
+
+def query(sql: str, warehouse: Path) -> pa.Table:
+    """The rows of one SELECT over the tables of `warehouse`, each a view of its name. Raises SqlError, NoTables."""
+    names = table_names(warehouse)
+    with duckdb.connect(":memory:") as connection:
+        for name in names:
+            table = deltalake.DeltaTable(str(warehouse / name))
+            connection.register(name, table.to_pyarrow_dataset())
+        for setting in SEALED:
+            connection.execute(setting)
+        try:
+            _check_reading(connection.extract_statements(sql))
+            return connection.sql(sql).to_arrow_table()
+        except duckdb.Error as error:
+            raise _explained(error, names) from None
+
+
+def _check_reading(statements: list[duckdb.Statement]) -> None:
+    if len(statements) != 1 or statements[0].type not in READING:
+        kinds = ", ".join(statement.type.name for statement in statements) or "nothing"
+        raise SqlError(
+            f"one statement that reads is wanted, and this is {kinds}",
+            code="E542",
+            hint="the tables are read-only here; write a SELECT",
+        )
+
+
+def _explained(error: duckdb.Error, names: tuple[str, ...]) -> SqlError:
+    """DuckDB's words (with its pointer into the SQL), and the tables there are where one is missing."""
+    missing = isinstance(error, duckdb.CatalogException)
+    hint = f"the tables are {', '.join(names)}" if missing else ""
+    text = str(error).strip().replace("\n\n", "\n")
+    in_sql = isinstance(error, duckdb.ProgrammingError | duckdb.PermissionException)
+    return SqlError(text, code="E541" if in_sql else "E543", hint=hint)

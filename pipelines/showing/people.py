@@ -1,0 +1,146 @@
+"""Arrow tables for a terminal: result rows in words and numbers, any other table as it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from typing import IO, Any
+
+import pyarrow as pa
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pipelines.showing.numbers import number, plain
+
+UNLIMITED_WIDTH = 10_000
+_DAY = timedelta(days=1)
+_INSTANT = timedelta(microseconds=1)
+
+
+def show_results(results: pa.Table, out: IO[str], limit: int) -> None:
+    """Result rows (the columns of `hamlet_core.run`) as a table; `limit` rows at most, 0 for all."""
+    shown = results.slice(0, limit) if limit else results
+    rows = shown.to_pylist()
+    modular = any(row["fingerprint"] is not None for row in rows)
+    titles = ("query", "window", "group", "aggregate", "value", *(("fingerprint",) if modular else ()))
+    lines = [
+        (row["query"], window(row), group(row["group_key"]), row["aggregate"], number(row))
+        + ((cell(row["fingerprint"]),) if modular else ())
+        for row in rows
+    ]
+    print_table(titles, lines, out, right=("value", "fingerprint"))
+    print(_count(results.num_rows, len(rows)), file=out)
+
+
+def show_any(table: pa.Table, out: IO[str], limit: int) -> None:
+    """Any table as it is; `limit` rows at most, 0 for all."""
+    shown = table.slice(0, limit) if limit else table
+    rows = [[cell(value) for value in row.values()] for row in _rows(shown)]
+    right = [field.name for field in table.schema if _is_number(field.type)]
+    print_table(table.column_names, rows, out, right=right)
+    print(_count(table.num_rows, len(rows)), file=out)
+
+
+def print_table(
+    titles: Sequence[str], rows: Iterable[Sequence[str]], out: IO[str], right: Sequence[str] = ()
+) -> None:
+    """Columns with titles; a terminal folds what is too wide, a file or pipe gets whole lines."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for title in titles:
+        table.add_column(
+            Text(title),
+            justify="right" if title in right else "left",
+            no_wrap=not out.isatty(),
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*(Text(value) for value in row))
+    width = None if out.isatty() else UNLIMITED_WIDTH
+    console = Console(file=out, width=width, highlight=False, soft_wrap=False, emoji=False)
+    with console.capture() as captured:
+        console.print(table)
+    out.write("\n".join(line.rstrip() for line in captured.get().strip("\n").splitlines()) + "\n")
+
+
+def window(row: Mapping[str, Any]) -> str:
+    """The bounds of a window: days, times, or bare numbers; the end is not in it.
+
+    >>> window({"window_start": 0, "window_end": 30})
+    '[0, 30)'
+    >>> window({"window_start": datetime(2015, 1, 1), "window_end": datetime(2015, 1, 29)})
+    '2015-01-01 .. 2015-01-28'
+    >>> window({"window_start": datetime(2015, 1, 1, 8), "window_end": datetime(2015, 1, 1, 8, 30)})
+    '2015-01-01 08:00 - 08:30'
+    """
+    start, end = row["window_start"], row["window_end"]
+    if not isinstance(start, datetime):
+        return f"[{start}, {end})"
+    if _is_midnight(start) and _is_midnight(end):
+        last = end - _DAY
+        return f"{start:%Y-%m-%d}" if last == start else f"{start:%Y-%m-%d} .. {last:%Y-%m-%d}"
+    if start.date() == (end - _INSTANT).date():
+        return f"{start:%Y-%m-%d} {_clock(start)} - {'24:00' if _is_midnight(end) else _clock(end)}"
+    return f"{moment(start)} - {moment(end)}"
+
+
+def group(key: str) -> str:
+    """A group key in words.
+
+    >>> group('{"base":"B00013","hour":8}'), group("{}")
+    ('base=B00013, hour=8', 'all')
+    """
+    values = json.loads(key)
+    return (
+        ", ".join(f"{name}={'NULL' if value is None else value}" for name, value in values.items()) or "all"
+    )
+
+
+def moment(time: datetime) -> str:
+    """Date and time, as short as it can be without loss."""
+    return f"{time:%Y-%m-%d}" if _is_midnight(time) else f"{time:%Y-%m-%d} {_clock(time)}"
+
+
+def cell(value: Any) -> str:  # noqa: PLR0911 - a case per type
+    """One value of any table."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).lower()
+        case float():
+            return plain(value) if abs(value) < float("inf") else str(value)
+        case datetime():
+            return moment(value)
+        case date() | str() | int():
+            return str(value)
+        case list() | dict():
+            return json.dumps(value, default=str, ensure_ascii=False)
+    return str(value)
+
+
+def _rows(table: pa.Table) -> Iterable[dict[str, Any]]:
+    """Rows as dicts, also where two columns have one name."""
+    unique = table.rename_columns([str(place) for place in range(table.num_columns)])
+    return iter(unique.to_pylist())
+
+
+def _count(total: int, shown: int) -> str:
+    rows = f"{total:,} {'row' if total == 1 else 'rows'}"
+    return rows if shown == total else f"{rows}, the first {shown:,} shown (--limit 0 shows all)"
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _is_midnight(time: datetime) -> bool:
+    return not (time.hour or time.minute or time.second or time.microsecond)
+
+
+def _clock(time: datetime) -> str:
+    if time.microsecond:
+        return f"{time:%H:%M:%S.%f}".rstrip("0")
+    return f"{time:%H:%M:%S}" if time.second else f"{time:%H:%M}"

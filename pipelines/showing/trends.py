@@ -1,0 +1,80 @@
+"""`--why`: what was asked, as values, and the trends found, as text or JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from datetime import datetime
+from typing import IO
+
+import click
+
+from hamlet_core.why import BoundEvent, Why
+
+
+def group_given(text: str) -> str:
+    """A group key as typed: JSON, or `name=value` pairs of texts (`district=Harbour,kind=Pool`), or `all`.
+
+    >>> group_given("district=Harbour"), group_given("all"), group_given('{"hour":8}')
+    ('{"district": "Harbour"}', '{}', '{"hour":8}')
+    """
+    if text.strip() == "all":
+        return "{}"
+    if text.lstrip().startswith("{") or "=" not in text:
+        return text
+    pairs = (part.partition("=") for part in text.split(","))
+    return json.dumps({name.strip(): value.strip() for name, _, value in pairs}, ensure_ascii=False)
+
+
+def window_given(text: str) -> int | datetime:
+    """The start of a window as typed: a whole number, or ISO 8601. Raises click.UsageError."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise click.UsageError(
+            f"--why: {text!r} is no start of a window; give a number or a time such as 2026-01-05T08:00"
+        ) from None
+
+
+def trends_json(found: tuple[Why, ...]) -> str:
+    """An array with an object a query, as `hamlet_core.why` returns it; attributes as objects."""
+    objects = []
+    for one in found:
+        plain = asdict(one)
+        for trend in plain["shown"]:
+            for event in trend["events"]:
+                event["attributes"] = dict(event["attributes"])
+        plain["sides"] = dict(plain["sides"])
+        objects.append(plain)
+    return json.dumps(objects, ensure_ascii=False, indent=1)
+
+
+def show_trends(found: tuple[Why, ...], out: IO[str]) -> None:
+    """Each query with its window, the number of trends, and the first of them event by event."""
+    for one in found:
+        print(f"{one.query}: window {one.window_start} - {one.window_end}, group {one.group_key}", file=out)
+        print(f"  {_counted(one)}", file=out)
+        for place, trend in enumerate(one.shown, start=1):
+            side = f" ({trend.side})" if trend.side else ""
+            print(f"  trend {place}{side}", file=out)
+            for event in trend.events:
+                print(f"    {_line(event)}", file=out)
+        if len(one.shown) < one.trends:
+            print(f"  and {one.trends - len(one.shown):,} more (--limit 0 lists all)", file=out)
+
+
+def _counted(one: Why) -> str:
+    trends = f"{one.trends:,} {'trend' if one.trends == 1 else 'trends'}"
+    if one.pairs is None:
+        return trends
+    sides = ", ".join(f"{count:,} {side}" for side, count in one.sides)
+    return f"{trends} ({sides}), which make {one.pairs:,} {'pair' if one.pairs == 1 else 'pairs'}"
+
+
+def _line(event: BoundEvent) -> str:
+    values = "".join(f"  {name}={'NULL' if value is None else value}" for name, value in event.attributes)
+    return f"{event.alias}: {event.type}  {event.time}  (row {event.row}){values}"
