@@ -139,6 +139,24 @@ PUBLISHED = Table(
     partition=("day",),
 )
 
+DECISIONS = Table(
+    "sharing_decisions",
+    "Which queries shared work in which burst, and why; empty for engines that share nothing.",
+    (
+        Column("workload", pa.string(), "name of the workload"),
+        Column("workload_hash", pa.string(), "SHA-256 of the canonical text of the workload"),
+        Column("run_id", pa.string(), "the run that decided"),
+        Column("pane", pa.int64(), "index of the pane"),
+        Column("partition", pa.string(), "partition the burst lies in"),
+        Column("burst", pa.int64(), "index of the burst in its pane"),
+        Column("queries", pa.string(), "the queries that could share"),
+        Column("outcome", pa.string(), "which of them shared"),
+        Column("reason", pa.string(), "why"),
+        Column("cost_shared", pa.float64(), "predicted cost of sharing"),
+        Column("cost_alone", pa.float64(), "predicted cost of not sharing"),
+    ),
+)
+
 METRICS = Table(
     "run_metrics",
     "Numbers of each run: how much was read, computed and published, and how long it took.",

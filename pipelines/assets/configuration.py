@@ -1,0 +1,145 @@
+"""The configuration of a run, as the Dagster launchpad and code give it; holding it is holding the warehouse."""
+
+import contextlib
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import dagster as dg
+from pydantic import Field
+
+from pipelines.example import example_events, example_workload
+from pipelines.reading import ColumnOptions
+from pipelines.settings import (
+    ExecuteOptions,
+    JobSettings,
+    NamedWorkload,
+    SampleOptions,
+    SettingsError,
+    Source,
+)
+from resources.warehouse import Warehouse
+from resources.warehouse_lock import exclusive
+
+_EXECUTE = ExecuteOptions()
+_SAMPLE = SampleOptions()
+
+
+class PipelineConfiguration(dg.ConfigurableResource):
+    """One workload over the events of some files, into one warehouse; all defaults together run the example."""
+
+    workload_name: str = Field(
+        default="", description="Name of the workload in the tables; default: its file's"
+    )
+    workload_file: str = Field(
+        default="", description="File with the queries; default: the ride-sharing example"
+    )
+    workload_text: str = Field(default="", description="The queries themselves, instead of a file")
+    events: str = Field(
+        default="", description="File or folder of events; default: generated for the example"
+    )
+    time: str = Field(default="", description="Column with the time; default: time")
+    type: str = Field(default="", description="Column with the event type; default: type")
+    type_value: str = Field(default="", description="The one event type of files without a type column")
+    time_unit: str = Field(default="s", description="Unit of an integer time column: us, ms, s, min, h or d")
+    warehouse: str = Field(default="warehouse", description="Folder of the Delta tables")
+    engine: str = Field(default=_EXECUTE.engine, description="Engine that computes: greta or two_step")
+    policy: str = Field(default=_EXECUTE.policy, description="Sharing policy: dynamic, always or never")
+    cost_model: str = Field(default=_EXECUTE.cost_model, description="Cost model: measured or paper")
+    arithmetic: str = Field(default=_EXECUTE.arithmetic, description="Arithmetic: scaled, exact or modular")
+    origin: str = Field(default="", description="Where window 0 starts: a number of time units, or ISO 8601")
+    flush: bool = Field(default=True, description="Publish windows whose last day is not complete, too")
+    sample_size: int = Field(default=_SAMPLE.size, description="Results that the GRETA comparison recomputes")
+    sample_everything_up_to: int = Field(
+        default=_SAMPLE.everything_up_to, description="Up to so many events it recomputes everything"
+    )
+    sample_largest: int = Field(
+        default=_SAMPLE.largest, description="It leaves a result out that more events take part in"
+    )
+    wait_seconds: float = Field(default=0.0, description="How long to wait for a run that has the warehouse")
+
+    @classmethod
+    def of(cls, settings: JobSettings, wait_seconds: float = 0.0) -> "PipelineConfiguration":
+        """The configuration that stands for these settings."""
+        options, execute, sample = settings.source.options, settings.execute, settings.sample
+        return cls(
+            workload_name=settings.workload.name,
+            workload_text=settings.workload.text,
+            events=settings.source.path,
+            time=options.time or "",
+            type=options.type or "",
+            type_value=options.type_value or "",
+            time_unit=options.time_unit,
+            warehouse=str(settings.warehouse),
+            engine=execute.engine,
+            policy=execute.policy,
+            cost_model=execute.cost_model,
+            arithmetic=execute.arithmetic,
+            origin=str(execute.origin) if execute.origin else "",
+            flush=execute.flush,
+            sample_size=sample.size,
+            sample_everything_up_to=sample.everything_up_to,
+            sample_largest=sample.largest,
+            wait_seconds=wait_seconds,
+        )
+
+    @contextlib.contextmanager
+    def yield_for_execution(
+        self,
+        context: dg.InitResourceContext,  # noqa: ARG002 - Dagster's signature
+    ) -> Iterator["PipelineConfiguration"]:
+        """A run has its warehouse alone from its first step to its last; WarehouseBusy if another one has it."""
+        with exclusive(Path(self.warehouse), wait_seconds=self.wait_seconds):
+            yield self
+
+    def tables(self) -> Warehouse:
+        """The warehouse."""
+        return Warehouse(Path(self.warehouse))
+
+    def settings(self) -> JobSettings:
+        """The settings as values; SettingsError for what cannot be."""
+        return JobSettings(
+            workload=self._workload(),
+            source=self._source(),
+            warehouse=Path(self.warehouse),
+            execute=ExecuteOptions(
+                engine=self.engine,
+                policy=self.policy,
+                cost_model=self.cost_model,
+                arithmetic=self.arithmetic,
+                origin=_origin(self.origin),
+                flush=self.flush,
+            ),
+            sample=SampleOptions(self.sample_size, self.sample_everything_up_to, self.sample_largest),
+        )
+
+    def _workload(self) -> NamedWorkload:
+        if self.workload_text:
+            return NamedWorkload(self.workload_name or "workload", self.workload_text)
+        if not self.workload_file:
+            return example_workload()
+        path = Path(self.workload_file)
+        if not path.is_file():
+            raise SettingsError(
+                f"no such workload file: {path}", code="E531", hint="set workload_file or workload_text"
+            )
+        return NamedWorkload(self.workload_name or path.stem, path.read_text(encoding="utf-8"))
+
+    def _source(self) -> Source:
+        options = ColumnOptions(self.time or None, self.type or None, self.type_value or None, self.time_unit)
+        path = self.events or str(example_events(Path(self.warehouse)))
+        return Source(path, options)
+
+
+def _origin(text: str) -> int | datetime:
+    """A number of units, or a moment; nothing is the epoch."""
+    try:
+        return int(text or 0)
+    except ValueError:
+        pass
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise SettingsError(
+            f"origin {text!r} is no number and no time", code="E532", hint="write it as 2026-01-01T00:00:00Z"
+        ) from None

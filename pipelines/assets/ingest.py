@@ -1,0 +1,56 @@
+"""Assets of the ingest: the events of the files, what could not be read, and which files are in."""
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from pipelines.assets.configuration import PipelineConfiguration
+from pipelines.assets.presenting import say, table_spec, written
+from pipelines.checks.rules import cell
+from pipelines.steps.ingest import IngestReport, ingest
+from pipelines.steps.metrics import ingest_metrics
+from pipelines.steps.planning import needs_of
+from resources import tables
+from resources.spark import SparkResource
+
+_SPECS = [
+    table_spec(tables.events_table((), ()), group="ingest"),
+    table_spec(tables.QUARANTINE, group="ingest"),
+    table_spec(tables.LEDGER, group="ingest"),
+]
+
+
+@dg.multi_asset(specs=_SPECS, name="ingest")
+def ingest_files(
+    context: dg.AssetExecutionContext, pipeline: PipelineConfiguration, spark: SparkResource
+) -> Iterator[dg.MaterializeResult]:
+    """Read every file that is not in yet; nothing is ingested twice, and nothing is lost."""
+    settings, warehouse = pipeline.settings(), pipeline.tables()
+    report = ingest(spark.session(), warehouse, settings.source, needs_of(settings.workload.plans))
+    say(context, _summary(report))
+    page = dg.MetadataValue.md(_page(report))
+    yield written(
+        warehouse, "events", rows=report.rows, metrics=ingest_metrics(report), more={"files read": page}
+    )
+    yield written(warehouse, tables.QUARANTINE.name, rows=report.rejected)
+    yield written(warehouse, tables.LEDGER.name, rows=len(report.files))
+
+
+def _summary(report: IngestReport) -> str:
+    parts = [
+        f"ingest: {len(report.files)} new files, {report.rows:,} events, {report.rejected:,} rows rejected"
+    ]
+    parts += [f"{file.name} has no rows" for file in report.files if not file.rows + file.rejected]
+    parts += [f"{file.name}: {file.reason}" for file in report.skipped]
+    parts += [f"{name} is no file of events" for name in report.ignored]
+    if report.killed_ingests:
+        parts.append(f"removed what {report.killed_ingests} killed ingests left behind")
+    return "; ".join(parts)
+
+
+def _page(report: IngestReport) -> str:
+    lines = ["| file | events | rejected | remark |", "|---|---|---|---|"]
+    lines += [f"| {cell(file.name)} | {file.rows} | {file.rejected} | |" for file in report.files]
+    lines += [f"| {cell(file.name)} | | | {cell(file.reason)} |" for file in report.skipped]
+    lines += [f"| {cell(name)} | | | ignored: no CSV, JSON lines or Parquet |" for name in report.ignored]
+    return "\n".join(lines)

@@ -1,0 +1,74 @@
+"""What Dagster's pages show of a table and of a run: schema, address, counts; and the same numbers as metrics."""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import dagster as dg
+
+from pipelines.steps.metrics import Metric, metrics_of
+from resources.tables import Table
+from resources.warehouse import Warehouse
+
+METRICS = "metrics"
+"""Metadata under which a materialization carries its numbers for the table `run_metrics`."""
+
+LOG = logging.getLogger("hamlet")
+"""Progress of a run in lines for people; `hamlet pipeline` shows them."""
+
+
+def say(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext, line: str) -> None:
+    """One line of progress: into Dagster's event log, and to whoever listens in this process."""
+    context.log.info(line)
+    LOG.info(line)
+
+
+def table_spec(
+    table: Table, *, group: str, deps: Sequence[str] = (), kinds: frozenset[str] = frozenset()
+) -> dg.AssetSpec:
+    """The asset of a Delta table, described by the table itself."""
+    return dg.AssetSpec(
+        table.name,
+        deps=list(deps),
+        group_name=group,
+        description=table.comment,
+        kinds={"delta", *(kinds or {"spark"})},
+        owners=["team:hamlet"],
+        metadata={"dagster/column_schema": column_schema(table)},
+    )
+
+
+def column_schema(table: Table) -> dg.TableSchema:
+    """The columns as Dagster shows them."""
+    return dg.TableSchema(
+        [dg.TableColumn(one.name, str(one.type), description=one.comment) for one in table.columns]
+    )
+
+
+def written(
+    warehouse: Warehouse,
+    table: str,
+    *,
+    rows: int | None = None,
+    metrics: Sequence[Metric] = (),
+    more: Mapping[str, Any] | None = None,
+) -> dg.MaterializeResult:
+    """The materialization of a table: rows of it, where it lies, its version, and the step's numbers."""
+    metadata: dict[str, Any] = {"dagster/uri": warehouse.path_of(table), **(more or {})}
+    if warehouse.exists(table):
+        metadata["table version"] = warehouse.version(table)
+    if rows is not None:
+        metadata["dagster/row_count"] = rows
+    for metric in metrics:
+        metadata[metric.label] = metric.value
+    if metrics:
+        metadata[METRICS] = dg.MetadataValue.json([metric.as_json() for metric in metrics])
+    return dg.MaterializeResult(asset_key=table, metadata=metadata)
+
+
+def recorded_metrics(instance: dg.DagsterInstance, run_id: str) -> Iterator[Metric]:
+    """The numbers that the materializations of a run carry."""
+    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION):
+        done = entry.asset_materialization
+        value: Any = done.metadata[METRICS].value if done is not None and METRICS in done.metadata else ()
+        yield from metrics_of(value)

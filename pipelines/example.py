@@ -1,0 +1,33 @@
+"""The shipped example: the ride-sharing workload and its generated events, for a run without configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hamlet_core.streams import generate_stream, write_csv
+from pipelines.settings import NamedWorkload, SettingsError
+
+EVENTS = 200_000
+SEED = 7
+BROKEN_ROWS = 40
+_WORKLOAD = Path(__file__).resolve().parents[1] / "examples" / "ride_sharing.hamlet"
+
+
+def example_workload() -> NamedWorkload:
+    """The ride-sharing workload of `examples/`."""
+    if not _WORKLOAD.is_file():
+        raise SettingsError(
+            f"the example {_WORKLOAD} is not here", code="E531", hint="name a workload and its events"
+        )
+    return NamedWorkload(_WORKLOAD.stem, _WORKLOAD.read_text(encoding="utf-8"))
+
+
+def example_events(warehouse: Path) -> Path:
+    """The example's events as CSV with some broken rows, written beside the tables at the first call."""
+    path = warehouse / "example_events" / "ride_sharing.csv"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(".unfinished")
+        write_csv(generate_stream("ridesharing", EVENTS, SEED), unfinished, broken_rows=BROKEN_ROWS)
+        unfinished.rename(path)
+    return path

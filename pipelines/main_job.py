@@ -1,0 +1,99 @@
+"""The main job from code: settings in, a run of the Dagster job in this process, what came of it out."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import dagster as dg
+
+from hamlet_core.errors import HamletError
+from pipelines.assets.configuration import PipelineConfiguration
+from pipelines.assets.presenting import recorded_metrics
+from pipelines.definitions import MAIN_JOB, definitions
+from pipelines.settings import JobSettings
+from pipelines.steps.metrics import Metric
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """How one check of a run came out; `page` is its table in Markdown."""
+
+    asset: str
+    name: str
+    passed: bool
+    description: str
+    page: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What a run did; it is a success if all checks passed, because a red one stops it."""
+
+    run_id: str
+    success: bool
+    seconds: float
+    checks: tuple[CheckResult, ...]
+    metrics: tuple[Metric, ...]
+
+
+def run_main_job(
+    settings: JobSettings,
+    instance: dg.DagsterInstance | None = None,
+    *,
+    wait_seconds: float = 0.0,
+    log_level: str = "CRITICAL",
+) -> RunSummary:
+    """Run the main job in this process, in an instance that keeps the run, or in one that forgets it.
+
+    Raises the HamletError that stopped a step, and WarehouseBusy if another run keeps the warehouse for more than
+    `wait_seconds`. A red check raises nothing. Progress goes to the logger `hamlet`, Dagster's log to stderr.
+    """
+    if instance is None:
+        with dg.DagsterInstance.ephemeral() as ephemeral:
+            return run_main_job(settings, ephemeral, wait_seconds=wait_seconds, log_level=log_level)
+    started, run_id = time.monotonic(), str(uuid.uuid4())
+    job = definitions(PipelineConfiguration.of(settings, wait_seconds)).resolve_job_def(MAIN_JOB)
+    logging = {"loggers": {"console": {"config": {"log_level": log_level}}}}
+    success = False
+    try:
+        success = job.execute_in_process(run_config=logging, instance=instance, run_id=run_id).success
+    except Exception as failure:  # noqa: BLE001 - raised again unless a check says it better
+        _raise_unless_check(failure, _checks(instance, run_id))
+    seconds = time.monotonic() - started
+    return RunSummary(
+        run_id, success, seconds, _checks(instance, run_id), tuple(recorded_metrics(instance, run_id))
+    )
+
+
+def _raise_unless_check(failure: Exception, checks: tuple[CheckResult, ...]) -> None:
+    """A red check ends a run with an exception of Dagster's, which the summary says better."""
+    for cause in _causes(failure):
+        if isinstance(cause, HamletError):
+            raise cause
+    if all(check.passed for check in checks):
+        raise failure
+
+
+def _causes(failure: BaseException | None) -> Iterator[BaseException]:
+    """An exception and what it wraps, in Dagster's way or Python's."""
+    while failure is not None:
+        yield failure
+        failure = getattr(failure, "user_exception", None) or failure.__cause__ or failure.__context__
+
+
+def _checks(instance: dg.DagsterInstance, run_id: str) -> tuple[CheckResult, ...]:
+    found = []
+    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION):
+        one = entry.asset_check_evaluation
+        if one is not None:
+            pages = [
+                value.value for value in one.metadata.values() if isinstance(value, dg.MarkdownMetadataValue)
+            ]
+            place = one.asset_key.to_user_string()
+            found.append(
+                CheckResult(place, one.check_name, one.passed, one.description or "", "\n\n".join(pages))
+            )
+    return tuple(found)
