@@ -120,6 +120,15 @@ def _weighted(random: Random, weights: Mapping[Any, int]) -> Any:
     return random.choice([key for key, weight in weights.items() for _ in range(weight)])
 
 
+def any_pattern(random: Random) -> Pattern:
+    """A pattern that may mean nothing: empty, or with a NOT where none may stand."""
+    draft = _Draft(random, repeat=random.random() < 0.5)
+    draft.absence = random.choice((0.1, 0.4, 0.6))
+    if random.random() < 0.1:
+        return And(draft.node(2), draft.node(1))
+    return draft.node(random.randint(2, 3))
+
+
 class _Draft:
     """A pattern in the making: hands out types and fresh aliases."""
 

@@ -68,7 +68,7 @@ def _legal(pattern: Pattern, *, top: bool = False) -> bool:
         case Optional(body=body):
             return not isinstance(body, Not) and _legal(body)
         case Or(branches=branches):
-            return all(_legal(branch) and (top or not _open(branch)) for branch in branches)
+            return all(_legal(branch, top=top) and (top or not _open(branch)) for branch in branches)
         case Seq(parts=parts):
             return all(_legal(part) for part in parts)
     return False
