@@ -105,7 +105,8 @@ class _Reading:
         keyword = self._keyword(raw)
         if keyword and self._acceptance.accepts(keyword):
             return keyword, 1
-        if keyword not in _RESERVED and self._raw(1).text != "." and self._acceptance.accepts("UNIT"):
+        reserved = length or raw.text.upper() in _RESERVED
+        if not reserved and self._raw(1).text != "." and self._acceptance.accepts("UNIT"):
             return "UNIT", 1
         if self._acceptance.accepts("NAME"):
             return "NAME", 1

@@ -100,5 +100,13 @@ def test_no_time_stamp(text):
     assert literals.timestamp(text) is None
 
 
+def test_an_offset_is_the_distance_from_utc():
+    assert (
+        literals.timestamp("1970-01-01 00:00-01:30")
+        == -literals.timestamp("1970-01-01 00:00+0130")
+        == 5_400_000_000
+    )
+
+
 def test_offsets_may_leave_the_calendar_but_never_raise():
     assert literals.timestamp("0001-01-01 00:00+23:59") == -62135596800_000_000 - 86_340_000_000
