@@ -137,11 +137,12 @@ class _Group:
         fits = [(one, plan) for one, plan in pairs if frozenset(plan.group_by) == self.names]
         if not fits:
             groups = "; ".join(
-                f"{plan.name} by {', '.join(plan.group_by) or 'nothing: {}'}" for _, plan in pairs
+                f"{plan.name} groups by {', '.join(plan.group_by)}"
+                if plan.group_by
+                else f"{plan.name} has one group, {{}}"
+                for _, plan in pairs
             )
-            raise StreamError(
-                f"no query reports groups like {self.key}", code="E217", hint=f"they group: {groups}"
-            )
+            raise StreamError(f"no query reports groups like {self.key}", code="E217", hint=groups)
         return fits
 
 

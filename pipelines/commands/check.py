@@ -14,7 +14,7 @@ Examples:
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(short_help="Parse and analyse a workload.", epilog=EPILOG)
 @workload_argument
 @debug_option
 def check(workload: str) -> None:

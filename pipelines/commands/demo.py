@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NUMBERS = ("query", "window_start", "window_end", "group_key", "aggregate", "value", "sign", "log2")
 
 
-@click.command()
+@click.command(short_help="The main job on generated events, explained.")
 @warehouse_option
 @debug_option
 def demo(warehouse: str) -> None:

@@ -9,7 +9,7 @@ import click
 from pipelines.commands.options import debug_option, warehouse_option
 
 
-@click.command()
+@click.command(short_help="What Spark needs of this machine, and each cure.")
 @warehouse_option
 @debug_option
 def doctor(warehouse: str) -> None:

@@ -14,14 +14,14 @@ Examples:
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(short_help="Every stage of a workload, and its costs.", epilog=EPILOG)
 @workload_argument
 @click.option(
     "--events",
     multiple=True,
     metavar="FILE",
     type=click.Path(),
-    help="Files of events, to check column types too; may be repeated.",
+    help="Files of events, to check columns and types too; may be repeated.",
 )
 @column_options
 @click.option("--engine", metavar="E", help="greta or two_step.  [default: greta]")
@@ -39,12 +39,15 @@ def explain(
     """Show how each query of the file WORKLOAD will be evaluated, stage by stage, and what an event costs."""
     import hamlet_core
     from hamlet_core.engines.registry import DEFAULT_ENGINE
-    from pipelines.reading import discover, infer_columns
+    from pipelines.reading import discover, read_all
+    from pipelines.showing.rejected import summary
 
     text = read_workload(workload).text
     columns = columns_of(time, type_, type_value, time_unit)
     numeric = frozenset(name for query in hamlet_core.plan(text) for name in query.numeric_columns)
     files = [file for path in events for file in discover(path)]
-    table = infer_columns(files, numeric, columns) if files else None
+    table, rejected = read_all(files, None, columns, numeric) if files else (None, None)
+    if table is not None and rejected.num_rows:
+        click.echo(f"Left out {summary(rejected, table.num_rows)}", err=True)
     shown = hamlet_core.explain(text, schema=schema_of(columns), table=table, engine=engine or DEFAULT_ENGINE)
     click.echo(shown, nl=False)

@@ -14,7 +14,7 @@ Example:
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(short_help="A seeded stream of events into a file.", epilog=EPILOG)
 @click.argument("stream", metavar="STREAM")
 @click.option(
     "--events", default=200_000, show_default=True, metavar="N", type=click.IntRange(min=0), help="Rows."

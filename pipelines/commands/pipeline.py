@@ -23,7 +23,7 @@ Example:
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(short_help="A workload over files, on Spark, into Delta tables.", epilog=EPILOG)
 @workload_argument
 @click.option(
     "--events",

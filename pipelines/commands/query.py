@@ -16,7 +16,7 @@ Examples:
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(short_help="SQL over the Delta tables.", epilog=EPILOG)
 @click.argument("sql", metavar="SQL")
 @warehouse_option
 @format_option

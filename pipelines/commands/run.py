@@ -32,7 +32,7 @@ Examples:
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(short_help="A workload over files, in this process.", epilog=EPILOG)
 @workload_argument
 @click.option(
     "--events",
@@ -85,6 +85,7 @@ def run(
     """
     import hamlet_core
     from hamlet_core.engines.registry import DEFAULT_ENGINE
+    from hamlet_core.template.advice import advice
     from pipelines.showing.output import check_output, write
     from pipelines.showing.people import show_results
 
@@ -99,6 +100,8 @@ def run(
     elif table is None:
         write(hamlet_core.result_schema(_no_time()).empty_table(), format_, out, show_results, limit)
     else:
+        for line in advice(hamlet_core.plan(text), table, schema):
+            click.echo(f"Warning: {line}", err=True)
         options = {"engine": engine or DEFAULT_ENGINE, "policy": policy, "arithmetic": arithmetic}
         results = hamlet_core.run(text, table, schema=schema, **options)
         write(results, format_, out, show_results, limit)

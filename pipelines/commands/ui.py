@@ -18,7 +18,7 @@ READY_SECONDS = 120
 STOP_SECONDS = 20
 
 
-@click.command()
+@click.command(short_help="Assets, runs and checks in the browser.")
 @warehouse_option
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="H", help="Address to listen on.")
 @click.option(

@@ -19,7 +19,7 @@ def number(row: Mapping[str, Any]) -> str:
     >>> number({"exact": "93939", "value": 93939.0, "sign": 1, "log2": 16.5})
     '93,939'
     >>> number({"exact": None, "value": None, "sign": 1, "log2": 50000.0})
-    '3.1604e+15,051'
+    '3.1607e+15,051'
     """
     exact, value = row["exact"], row["value"]
     if exact is not None and len(exact) <= LONGEST:

@@ -62,7 +62,8 @@ def print_table(
     console = Console(file=out, width=width, highlight=False, soft_wrap=False, emoji=False)
     with console.capture() as captured:
         console.print(table)
-    out.write("\n".join(line.rstrip() for line in captured.get().strip("\n").splitlines()) + "\n")
+    lines = (line.rstrip() for line in captured.get().splitlines())
+    out.write("\n".join(line for line in lines if line) + "\n")
 
 
 def window(row: Mapping[str, Any]) -> str:

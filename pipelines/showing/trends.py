@@ -13,17 +13,24 @@ from hamlet_core.why import BoundEvent, Why
 
 
 def group_given(text: str) -> str:
-    """A group key as typed: JSON, or `name=value` pairs of texts (`district=Harbour,kind=Pool`), or `all`.
+    """A group key as typed: JSON, or pairs (`district=Harbour,hour=8`: 8 is a number), or `all`.
 
-    >>> group_given("district=Harbour"), group_given("all"), group_given('{"hour":8}')
-    ('{"district": "Harbour"}', '{}', '{"hour":8}')
+    >>> group_given("district=Harbour,hour=8"), group_given("all"), group_given('{"hour":"8"}')
+    ('{"district": "Harbour", "hour": 8}', '{}', '{"hour":"8"}')
     """
     if text.strip() == "all":
         return "{}"
     if text.lstrip().startswith("{") or "=" not in text:
         return text
     pairs = (part.partition("=") for part in text.split(","))
-    return json.dumps({name.strip(): value.strip() for name, _, value in pairs}, ensure_ascii=False)
+    return json.dumps({name.strip(): _value(value.strip()) for name, _, value in pairs}, ensure_ascii=False)
+
+
+def _value(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def window_given(text: str) -> int | datetime:

@@ -1,0 +1,37 @@
+"""Sessions of the command line as data: a command, its stdout, its stderr, its exit code (`--complete` rewrites)."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from pipelines.cli import main
+
+HERE = Path(__file__).parent
+SESSIONS = sorted(HERE.glob("*.session"))
+
+
+@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)
+def test_session(
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
+) -> None:
+    monkeypatch.chdir(HERE)
+    command = path.read_text(encoding="utf-8").splitlines()[0]
+    code = main(shlex.split(command.removeprefix("$ hamlet ")))
+    shown = capfd.readouterr()
+    session = f"{command}\n{shown.out}--- stderr\n{shown.err}--- exit {code}\n"
+    if request.config.getoption("--complete"):
+        path.write_text(session, encoding="utf-8")
+    assert session == path.read_text(encoding="utf-8")
+
+
+def test_sessions_are_found_and_use_every_input() -> None:
+    commands = " ".join(path.read_text(encoding="utf-8").splitlines()[0] for path in SESSIONS)
+    inputs = {path.name for pattern in ("*.hamlet", "*.csv") for path in HERE.glob(pattern)}
+    assert len(SESSIONS) >= 25
+    assert {name for name in inputs if name not in commands} == set()
