@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
 from hamlet_core.engines.registry import DEFAULT_ENGINE, Options
+from hamlet_core.engines.two_step import TREND_LIMIT
 from hamlet_core.events import EventSchema, table_kinds
 from hamlet_core.execution import check_columns, plan
+from hamlet_core.language.literals import duration_text
 from hamlet_core.language.parser import parse_syntax
-from hamlet_core.language.syntax import AggregateFunction, Workload
-from hamlet_core.language.writer import write_expression, write_query
-from hamlet_core.pattern.automaton import CLEAN, Automaton, Gaps
-from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload
+from hamlet_core.language.syntax import AggregateFunction, Atom, Pattern, Workload
+from hamlet_core.language.writer import write_expression, write_pattern, write_query
+from hamlet_core.pattern.automaton import CLEAN, Automaton, Edge, Gaps
+from hamlet_core.pattern.construction import negated_patterns
+from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload, position_sets
 from hamlet_core.predicates.kinds import Kind
 from hamlet_core.template.advice import advice
 from hamlet_core.template.plan import QueryPlan
@@ -57,28 +60,32 @@ def _section(
     yield f"== query {plan.name} =="
     yield write_query(analysed.query).rstrip()
     yield ""
-    yield f"reads types      {', '.join(sorted(plan.types))}"
-    yield f"reads columns    {', '.join(_column(name, kinds) for name in plan.columns) or 'none'}"
-    yield f"partition        {', '.join(dict.fromkeys((*plan.equivalence, *plan.group_by))) or 'one'}"
-    yield f"reported per     {', '.join(plan.group_by) or 'one group'}"
-    yield f"windows per event {_windows(plan)}"
-    yield f"counted as       {_counting(analysed)}"
+    yield f"reads types    {', '.join(sorted(plan.types))}"
+    yield f"reads columns  {', '.join(_column(name, kinds) for name in plan.columns) or 'time and type only'}"
+    yield f"partition      {_partition(plan)}"
+    yield f"windows        {_windows(plan)}"
+    yield f"counts         {_counting(analysed)}"
+    yield f"engine         {engine}: {_ENGINES[engine]}"
+    yield f"memory         {'; '.join(_memory(analysed, engine))}"
+    yield f"exact          {_exact(analysed, kinds)}"
     yield ""
-    yield "automaton (predecessor -> position: what an event of the position costs)"
-    yield from _lines(analysed, analysed.automaton, "  ")
-    yield ""
-    yield f"engine           {engine}: {_ENGINES[engine]}"
-    yield f"memory           {_memory(analysed)}"
-    yield f"exact            {_exact(analysed, kinds)}"
+    if engine == "two_step":
+        yield "automaton: the steps of a trend"
+    else:
+        yield "automaton: the steps of a trend, and what an event costs for each (n: older events of the window)"
+    yield from _drawn(analysed, engine)
     yield ""
     yield "```mermaid"
-    yield from mermaid(analysed.automaton)
+    yield from mermaid(analysed)
     yield "```"
 
 
 _ENGINES = {
     "greta": "aggregates over the event graph, no trend is listed",
-    "two_step": "lists every trend, then aggregates; raises past its limit",
+    "two_step": (
+        "lists every trend, then aggregates; time grows with the number of trends, which may double with "
+        f"every event; raises beyond {TREND_LIMIT:,} in one window"
+    ),
 }
 
 
@@ -86,105 +93,170 @@ def _column(name: str, kinds: Mapping[str, tuple[Kind, int]]) -> str:
     return f"{name} ({kinds[name][0].value})" if name in kinds else name
 
 
+def _partition(plan: QueryPlan) -> str:
+    names = tuple(dict.fromkeys((*plan.equivalence, *plan.group_by)))
+    apart = f"by {', '.join(names)}" if names else "none: all events together"
+    return f"{apart}; a result per window" + (f" and {', '.join(plan.group_by)}" if plan.group_by else "")
+
+
 def _windows(plan: QueryPlan) -> str:
     whole, rest = divmod(plan.within, plan.slide)
-    return f"{whole} or {whole + 1}" if rest else str(whole)
+    times = f"{whole} or {whole + 1}" if rest else str(whole)
+    length, step = duration_text(plan.within), duration_text(plan.slide)
+    return f"of {length}, one begins every {step}: an event is in {times}"
 
 
 def _counting(analysed: AnalysedQuery) -> str:
-    if analysed.ambiguous:
-        return "sets of positions: the pattern can bind one sequence in several ways, and it counts once"
-    return "paths: the pattern binds a sequence in one way only"
+    if not analysed.ambiguous:
+        return "paths of the automaton: no sequence of events has two"
+    sets = position_sets(analysed)
+    number = f"{len(sets)} sets" if sets is not None else "sets"
+    return f"{number} of positions, because one sequence may have several paths and is one trend all the same"
 
 
-def _lines(analysed: AnalysedQuery, automaton: Automaton, indent: str) -> Iterator[str]:
+# --- the automaton, and what its steps cost ------------------------------------------------------
+
+
+def _drawn(analysed: AnalysedQuery, engine: str) -> Iterator[str]:
+    lines = list(_lines(analysed, analysed.automaton, analysed.query.pattern, engine))
+    width = max(len(step) for step, _ in lines)
+    for step, cost in lines:
+        yield f"{step:{width}}  {cost}".rstrip()
+
+
+def _lines(
+    analysed: AnalysedQuery, automaton: Automaton, pattern: Pattern, engine: str, label: str = "N"
+) -> Iterator[tuple[str, str]]:
+    """(step, cost and conditions) of every start, edge and end, then those of each negated pattern, labelled."""
     names = _names(automaton)
+    priced = engine != "two_step"
     for start in automaton.starts:
-        yield f"{indent}start -> {names[start.position]}: O(1){_gap(start.gaps, 'before it')}"
+        yield (
+            f"  start -> {names[start.position]}",
+            _noted("O(1)" * priced, _gap(start.gaps, label, "before it")),
+        )
     for edge in automaton.edges:
-        cost, why = _cost(analysed, automaton, edge.source, edge.target, edge.gaps)
-        gap = _gap(edge.gaps, "between")
-        yield f"{indent}{names[edge.source]} -> {names[edge.target]}: {cost}{why}{gap}"
+        notes = (_cost(analysed, automaton, edge) * priced, _gap(edge.gaps, label, "in between"))
+        yield f"  {names[edge.source]} -> {names[edge.target]}", _noted(*notes)
     for end in automaton.ends:
-        yield f"{indent}{names[end.position]} -> end: O(1){_gap(end.gaps, 'after it in the window')}"
-    for index, negation in enumerate(automaton.negations):
-        yield f"{indent}negated pattern N{index}:"
-        yield from _lines(analysed, negation, indent + "  ")
+        yield f"  {names[end.position]} -> end", _noted("O(1)" * priced, _gap(end.gaps, label, "after it"))
+    for index, (negation, body) in enumerate(
+        zip(automaton.negations, negated_patterns(pattern), strict=True)
+    ):
+        yield f"  {label}{index} is {write_pattern(body)}:", ""
+        for step, cost in _lines(analysed, negation, body, engine, f"{label}{index}."):
+            yield f"  {step}", cost
+
+
+def _noted(*notes: str) -> str:
+    return ", ".join(note for note in notes if note)
 
 
 def _names(automaton: Automaton) -> list[str]:
-    sides = ("", "") if automaton.sides == 1 else (" [left]", " [right]")
-    return [f"{position.type} {position.alias}{sides[position.side]}" for position in automaton.positions]
+    sides = ("", "") if automaton.sides == 1 else (" (left)", " (right)")
+    return [
+        write_pattern(Atom(position.type, position.alias)) + sides[position.side]
+        for position in automaton.positions
+    ]
 
 
-def _cost(
-    analysed: AnalysedQuery, automaton: Automaton, source: int, target: int, gaps: Gaps
-) -> tuple[str, str]:
-    aliases = automaton.positions[source].alias, automaton.positions[target].alias
-    conditions = [
+def _cost(analysed: AnalysedQuery, automaton: Automaton, edge: Edge) -> str:
+    conditions = _conditions(analysed, automaton, edge)
+    if conditions:
+        return f"O(n) scan, because of {conditions}"
+    if automaton is analysed.automaton and (why := _scanning(analysed)):
+        return f"O(n) scan, because of {why}"
+    return "O(1) running total"
+
+
+def _conditions(analysed: AnalysedQuery, automaton: Automaton, edge: Edge) -> str:
+    pair = automaton.positions[edge.source].alias, automaton.positions[edge.target].alias
+    return " AND ".join(
         write_expression(condition.expression)
         for condition in analysed.adjacent
-        if (condition.left, condition.right) == aliases
-    ]
-    if conditions:
-        return "O(n)", f" scan, because of {' AND '.join(conditions)}"
-    if analysed.ambiguous and gaps != CLEAN:
-        return "O(n)", " scan, because of NOT in an ambiguous pattern"
-    return "O(1)", " running total"
-
-
-def _gap(gaps: Gaps, where: str) -> str:
-    if gaps == CLEAN:
-        return ""
-    ways = " or ".join(" and ".join(f"N{index}" for index in sorted(gap)) or "anything" for gap in gaps)
-    return f", no {ways} {where}"
-
-
-def _memory(analysed: AnalysedQuery) -> str:
-    if analysed.adjacent:
-        return "every matched event of a window and partition, because of the adjacent conditions"
-    if analysed.ambiguous and any(edge.gaps != CLEAN for edge in analysed.automaton.edges):
-        return "every matched event of a window and partition, because of NOT in an ambiguous pattern"
-    return f"{len(analysed.automaton.positions)} totals per window and partition beside the input"
-
-
-def _exact(analysed: AnalysedQuery, kinds: Mapping[str, tuple[Kind, int]]) -> str:
-    doubles = [
-        aggregate.label
-        for aggregate in analysed.query.aggregates
-        if aggregate.function in (AggregateFunction.SUM, AggregateFunction.AVG)
-        and kinds.get(aggregate.attribute or "", (None, 0))[0] is Kind.DOUBLE
-    ]
-    return (
-        f"all but {', '.join(doubles)}: sums over doubles have no exact digits"
-        if doubles
-        else "every aggregate"
+        if (condition.left, condition.right) == pair
     )
 
 
-def mermaid(automaton: Automaton) -> Iterator[str]:
-    """The automaton as lines of a Mermaid flowchart; a gap stands on its edge."""
+def _scanning(analysed: AnalysedQuery) -> str:
+    """Why the sets of an ambiguous pattern depend on pairs of events; empty where they do not."""
+    if not analysed.ambiguous:
+        return ""
+    edges = analysed.automaton.edges
+    conditions = [found for edge in edges if (found := _conditions(analysed, analysed.automaton, edge))]
+    if conditions:
+        return f"{conditions[0]} in an ambiguous pattern"
+    return "NOT in an ambiguous pattern" if any(edge.gaps != CLEAN for edge in edges) else ""
+
+
+def _gap(gaps: Gaps, label: str, where: str) -> str:
+    if gaps == CLEAN:
+        return ""
+    ways = (" and no ".join(f"{label}{index}" for index in sorted(gap)) for gap in gaps)
+    return f"no {' or no '.join(ways)} {where}"
+
+
+def _memory(analysed: AnalysedQuery, engine: str) -> Iterator[str]:
+    """What is kept beside the input while one window of one partition is evaluated."""
+    yield "the input"
+    if engine == "two_step":
+        yield "one trend at a time, and every match of a negated pattern in the window"
+        return
+    automaton = analysed.automaton
+    if analysed.ambiguous:
+        edges, ends = automaton.edges, automaton.ends
+        if _scanning(analysed) or any(end.gaps != CLEAN for end in ends):
+            yield f"a total per matched event of a window, because of {_scanning(analysed) or 'NOT at the end'}"
+        elif edges or ends:
+            yield "a total per set of positions"
+        return
+    yield "a running total per position"
+    names = _names(automaton)
+    scanned = [edge.source for edge in automaton.edges if _conditions(analysed, automaton, edge)]
+    gaps = [edge.source for edge in automaton.edges if edge.gaps != CLEAN and edge.source not in scanned]
+    gaps += [end.position for end in automaton.ends if end.gaps != CLEAN and end.position not in scanned]
+    for positions, why in ((scanned, "conditions on its next event"), (gaps, "NOT behind it")):
+        for position in dict.fromkeys(positions):
+            yield f"a total per event of {names[position]} in a window, because of {why}"
+
+
+def _exact(analysed: AnalysedQuery, kinds: Mapping[str, tuple[Kind, int]]) -> str:
+    sums = [
+        aggregate
+        for aggregate in analysed.query.aggregates
+        if aggregate.function in (AggregateFunction.SUM, AggregateFunction.AVG)
+    ]
+    doubles = [one.label for one in sums if kinds.get(one.attribute or "", (None, 0))[0] is Kind.DOUBLE]
+    if doubles:
+        return f"digits of all but {', '.join(doubles)}: sums over doubles have none"
+    unknown = ", ".join(one.label for one in sums if one.attribute not in kinds)
+    return "digits of every aggregate" + (f"; of {unknown} unless the column is a double" if unknown else "")
+
+
+# --- the picture ---------------------------------------------------------------------------------
+
+
+def mermaid(analysed: AnalysedQuery) -> Iterator[str]:
+    """The automaton as lines of a Mermaid flowchart; conditions and gaps stand on the arrows."""
+    automaton = analysed.automaton
+    absent = [write_pattern(body) for body in negated_patterns(analysed.query.pattern)]
     yield "flowchart LR"
     for position, name in zip(automaton.positions, _names(automaton), strict=True):
         yield f'  p{position.index}(["{_quoted(name)}"])'
     for start in automaton.starts:
-        yield f"  start((start)) {_arrow(automaton, start.gaps)} p{start.position}"
+        yield f"  start((start)) {_arrow(absent, start.gaps)} p{start.position}"
     for edge in automaton.edges:
-        yield f"  p{edge.source} {_arrow(automaton, edge.gaps)} p{edge.target}"
+        arrow = _arrow(absent, edge.gaps, _conditions(analysed, automaton, edge))
+        yield f"  p{edge.source} {arrow} p{edge.target}"
     for end in automaton.ends:
-        yield f"  p{end.position} {_arrow(automaton, end.gaps)} finish((end))"
+        yield f"  p{end.position} {_arrow(absent, end.gaps)} finish((end))"
 
 
-def _arrow(automaton: Automaton, gaps: Gaps) -> str:
-    if gaps == CLEAN:
-        return "-->"
-    ways = (" and ".join(_negation(automaton.negations[index]) for index in sorted(gap)) for gap in gaps)
-    return f'-->|"no {_quoted(" or ".join(ways))}"|'
-
-
-def _negation(automaton: Automaton) -> str:
-    return ", ".join(dict.fromkeys(position.type for position in automaton.positions))
+def _arrow(absent: Sequence[str], gaps: Gaps, conditions: str = "") -> str:
+    ways = [" and ".join(f"no {absent[index]}" for index in sorted(gap)) for gap in gaps if gap]
+    label = _noted(conditions, " or ".join(ways))
+    return f'-->|"{_quoted(label)}"|' if label else "-->"
 
 
 def _quoted(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")

@@ -51,6 +51,15 @@ def attributes(expression: object) -> Iterator[syntax.Attribute]:
                 yield from attributes(getattr(expression, field.name))
 
 
+def split(expression: syntax.Expression) -> Iterator[syntax.Expression]:
+    """The conjuncts of a condition: parentheses around an AND change nothing, it is TRUE where all parts are."""
+    if isinstance(expression, syntax.Conjunction):
+        for part in expression.parts:
+            yield from split(part)
+    else:
+        yield expression
+
+
 def classify(expression: syntax.Expression) -> Local | Adjacent | Unclassified:
     """The kind of one conjunct, by the aliases it reads."""
     read = tuple(attributes(expression))

@@ -6,7 +6,7 @@ carries it to the right edge, start or end, whatever is nested, starred or optio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
@@ -211,3 +211,18 @@ def construct(pattern: syntax.Pattern, refuse: Refuse) -> Automaton:
             raise refuse("E105", message, hint, part)
         fragments.append(fragment)
     return construction.automaton(reduce(either, fragments))
+
+
+def negated_patterns(pattern: syntax.Pattern) -> Iterator[syntax.Pattern]:
+    """The operands of the NOTs of a pattern, in the order of `Automaton.negations`; not those inside another NOT."""
+    match pattern:
+        case syntax.Not(body):
+            yield body
+        case syntax.Plus(body) | syntax.Star(body) | syntax.Optional(body):
+            yield from negated_patterns(body)
+        case syntax.Seq(parts) | syntax.Or(parts):
+            for part in parts:
+                yield from negated_patterns(part)
+        case syntax.And(left, right):
+            yield from negated_patterns(left)
+            yield from negated_patterns(right)

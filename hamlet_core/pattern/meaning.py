@@ -14,6 +14,7 @@ from hamlet_core.language import syntax
 from hamlet_core.pattern.ambiguity import ambiguous_aliases, reachable_sets, twins
 from hamlet_core.pattern.automaton import Automaton
 from hamlet_core.pattern.conditions import (
+    split,
     KINDS,
     Adjacent,
     Local,
@@ -148,11 +149,12 @@ class _Analysis:
             if isinstance(conjunct, syntax.Equivalence):
                 equivalence.update(dict.fromkeys(conjunct.attributes))
                 continue
-            match self.classified(conjunct):
-                case Local() as condition:
-                    local.append(condition)
-                case Adjacent() as condition:
-                    adjacent.append(condition)
+            for part in split(conjunct):
+                match self.classified(part):
+                    case Local() as condition:
+                        local.append(condition)
+                    case Adjacent() as condition:
+                        adjacent.append(condition)
         return tuple(local), tuple(adjacent), tuple(equivalence)
 
     def classified(self, conjunct: syntax.Expression) -> Local | Adjacent:
@@ -258,7 +260,7 @@ class _Analysis:
                 )
                 hint = f"ambiguous aliases: {', '.join(sorted(aliases))}; aggregate another, or give types of their own"
                 raise self.refuse("E114", message, hint, aggregate)
-        if self.states(analysed) is None:
+        if position_sets(analysed) is None:
             repeated = Counter(position.type for position in analysed.automaton.positions)
             names = ", ".join(sorted(name for name, times in repeated.items() if times > 1))
             message = f"the pattern is too ambiguous: type {names} gives more than {STATE_LIMIT:,} states"
@@ -269,16 +271,18 @@ class _Analysis:
                 self.query.pattern,
             )
 
-    def states(self, analysed: AnalysedQuery) -> frozenset[tuple[int, ...]] | None:
-        aliases = [position.alias for position in analysed.automaton.positions]
-        filtered = {condition.alias for condition in analysed.local}
-        compared = {(condition.left, condition.right) for condition in analysed.adjacent}
-        return reachable_sets(
-            analysed.automaton,
-            lambda position: aliases[position] in filtered,
-            lambda source, target: (aliases[source], aliases[target]) in compared,
-            STATE_LIMIT,
-        )
+
+def position_sets(analysed: AnalysedQuery) -> frozenset[tuple[int, ...]] | None:
+    """The sets of positions that a sequence may stand in; None if there are more than `STATE_LIMIT`."""
+    aliases = [position.alias for position in analysed.automaton.positions]
+    filtered = {condition.alias for condition in analysed.local}
+    compared = {(condition.left, condition.right) for condition in analysed.adjacent}
+    return reachable_sets(
+        analysed.automaton,
+        lambda position: aliases[position] in filtered,
+        lambda source, target: (aliases[source], aliases[target]) in compared,
+        STATE_LIMIT,
+    )
 
 
 def _unknown_kind(_: syntax.Attribute) -> None:
