@@ -14,7 +14,6 @@ from hamlet_core.language import syntax
 from hamlet_core.pattern.ambiguity import ambiguous_aliases, reachable_sets, twins
 from hamlet_core.pattern.automaton import Automaton
 from hamlet_core.pattern.conditions import (
-    split,
     KINDS,
     Adjacent,
     Local,
@@ -23,6 +22,7 @@ from hamlet_core.pattern.conditions import (
     bare_word,
     classify,
     kindless,
+    split,
 )
 from hamlet_core.pattern.construction import construct
 from hamlet_core.predicates.typing import check
