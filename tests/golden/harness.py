@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from math import isclose, log2
 from pathlib import Path
+from sys import float_info
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pyarrow as pa
 CASES = Path(__file__).parent / "cases"
 FILES = ("paper", "corner", "random", "repeated", "workloads")
 PRIME = 2**61 - 1
+LARGEST = Fraction(float_info.max)
 TOLERANCE = Fraction(1, 10**9)
 
 Key = tuple[str, int, str, str]
@@ -106,7 +108,7 @@ def differences(
     `magnitudes` are the sums of absolute terms that bound the error of scaled results (default: the values);
     `doubles` are attributes in DOUBLE columns, `scales` the scales of DECIMAL columns.
     """
-    rows = {_key(row): row for row in result.to_pylist()}
+    rows = {row_key(row): row for row in result.to_pylist()}
     wrong = [f"missing {key}" for key in expected if key not in rows]
     wrong += [f"too many {key}" for key in rows if key not in expected]
     for key in expected.keys() & rows.keys():
@@ -119,7 +121,7 @@ def differences(
     return wrong
 
 
-def _key(row: Mapping[str, Any]) -> Key:
+def row_key(row: Mapping[str, Any]) -> Key:
     start = row["window_start"]
     if isinstance(start, datetime):
         start = (start - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
@@ -141,16 +143,23 @@ def _scaled(truth: Truth, row: Mapping[str, Any]) -> list[str]:
         filled = [name for name in ("value", "sign", "log2") if row[name] is not None]
         return [f"{name} is {row[name]}, should be NULL" for name in filled]
     bound = TOLERANCE * abs(truth.magnitude)
-    if found is None or abs(Fraction(found) - value) > bound:
+    if (found is None) != (abs(value) > LARGEST) or (
+        found is not None and abs(Fraction(found) - value) > bound
+    ):
         return [f"value is {found}, should be {value}"]
     true_sign = (value > 0) - (value < 0)
     if sign != true_sign and not (sign is None and abs(value) <= bound):
         return [f"sign is {sign}, should be {true_sign}"]
     if value == 0 and row["log2"] is not None:
         return [f"log2 of 0 is {row['log2']}"]
-    if value != 0 and sign is not None and not isclose(row["log2"], log2(abs(value)), abs_tol=1e-8):
-        return [f"log2 is {row['log2']}, should be {log2(abs(value))}"]
+    if value != 0 and sign is not None and not isclose(row["log2"], _log2(value), abs_tol=1e-8):
+        return [f"log2 is {row['log2']}, should be {_log2(value)}"]
     return []
+
+
+def _log2(value: int | Fraction) -> float:
+    exact = Fraction(abs(value))
+    return log2(exact.numerator) - log2(exact.denominator)
 
 
 def _modular(truth: Truth, row: Mapping[str, Any]) -> list[str]:

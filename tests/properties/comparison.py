@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
 
 import pyarrow as pa
 
@@ -49,10 +48,16 @@ def expected(case: Case, limit: int = 60_000) -> tuple[Values, Values]:
     return values, magnitudes
 
 
-def run(case: Case, engine: str, arithmetic: str, events: pa.Table | None = None) -> pa.Table:
+def run(
+    case: Case,
+    engine: str,
+    arithmetic: str,
+    events: pa.Table | None = None,
+    schema: EventSchema = SCHEMA,
+) -> pa.Table:
     """The public answer to a case."""
     stream = table(case) if events is None else events
-    return hamlet_core.run(case.workload, stream, schema=SCHEMA, engine=engine, arithmetic=arithmetic)
+    return hamlet_core.run(case.workload, stream, schema=schema, engine=engine, arithmetic=arithmetic)
 
 
 def disagreements(case: Case, engines: tuple[str, ...], arithmetics: tuple[str, ...]) -> list[str]:
@@ -90,8 +95,3 @@ def _rightly(case: Case, error: QueryMeaningError) -> bool:
         for query in case.workload.queries
         for item in query.aggregates
     )
-
-
-def rows(result: pa.Table) -> list[dict[str, Any]]:
-    """A result as comparable rows."""
-    return result.to_pylist()

@@ -56,6 +56,11 @@ class Case:
         """What a person needs to see of a failure."""
         return "\n".join((write_workload(self.workload), *map(str, self.events)))
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The same where Hypothesis reports a failure."""
+        del cycle
+        printer.text(repr(self))
+
     @property
     def query(self) -> Query:
         """The only query."""
@@ -322,6 +327,24 @@ def stream(random: Random, queries: tuple[Query, ...]) -> tuple[Event, ...]:
     if random.random() < 0.3:
         random.shuffle(events)
     return tuple(events)
+
+
+def long_case(random: Random, length: int) -> Case:
+    """A query over a long stream of values that are never negative."""
+    asked = query(random)
+    kinds = [kind for _ in range(length) for kind in _word(random, asked.pattern)][:length]
+    names = sorted(set(columns(asked)))
+    events, time = [], 0
+    for kind in kinds:
+        values = {name: _value(random, name) for name in names}
+        sizes = {
+            name: abs(value) if isinstance(value, int | float | Decimal) else value
+            for name, value in values.items()
+        }
+        events.append(_event(time, kind, sizes))
+        time += random.choice((0, 1, 1))
+    wide = replace(asked, within=Duration(length * SECOND), slide=Duration(length // 3 * SECOND))
+    return Case(Workload((wide,)), tuple(events))
 
 
 def _event(time: int, kind: str, values: Event) -> Event:

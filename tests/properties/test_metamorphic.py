@@ -4,12 +4,12 @@ These need no second implementation, so they also see faults that all engines an
 """
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 
 import hamlet_core
 from hamlet_core import QueryMeaningError
@@ -17,16 +17,16 @@ from hamlet_core.engines.registry import ENGINES
 from hamlet_core.language.syntax import Equivalence, Timestamp, Workload
 from tests.properties import comparison, strategies
 from tests.properties.profiles import quick
-from tests.properties.rewriting import moments, renamed_types
+from tests.properties.rewriting import as_timestamps, moments, renamed_types
 
 pytestmark = pytest.mark.parametrize("engine", sorted(ENGINES))
 SECOND = 1_000_000
 
 
-def answers(case, engine, events=None):
+def answers(case, engine, events=None, schema=comparison.SCHEMA):
     """Exact result rows, or the code of the refusal."""
     try:
-        return comparison.run(case, engine, "exact", events).to_pylist()
+        return comparison.run(case, engine, "exact", events, schema).to_pylist()
     except QueryMeaningError as error:
         return error.code
 
@@ -62,19 +62,59 @@ def test_the_order_of_rows_changes_nothing(engine, case, random):
 @given(strategies.cases, strategies.randoms)
 def test_a_shift_by_slides_shifts_the_windows_only(engine, case, random):
     seconds = case.query.slide.microseconds // SECOND * random.choice((-1000, -3, 1, 2, 7))
-    shifted = replace(
+    moved = with_times(case, lambda time: later(time, seconds))
+    assert answers(moved, engine) == with_windows(answers(case, engine), lambda time: later(time, seconds))
+
+
+@quick(30)
+@given(strategies.cases, strategies.randoms)
+def test_the_origin_moves_with_the_events(engine, case, random):
+    assume(case.integer_time)
+    seconds = random.choice((1, -1, 2, 3, 1000))
+    moved = with_times(case, lambda time: time + seconds)
+    schema = replace(comparison.SCHEMA, origin=seconds)
+    expected = with_windows(answers(case, engine), lambda time: time + seconds)
+    assert answers(moved, engine, schema=schema) == expected
+
+
+@quick(30)
+@given(strategies.cases)
+def test_the_unit_of_time_changes_nothing(engine, case):
+    assume(case.integer_time)
+    finer = with_times(case, lambda time: time * 1000)
+    schema = replace(comparison.SCHEMA, time_unit="ms")
+    expected = with_windows(answers(case, engine), lambda time: time * 1000)
+    assert answers(finer, engine, schema=schema) == expected
+
+
+@quick(30)
+@given(strategies.cases)
+def test_integer_time_and_timestamps_are_the_same_time(engine, case):
+    assume(case.integer_time)
+    dated = replace(case, workload=as_timestamps(case.workload), integer_time=False)
+    expected = with_windows(answers(case, engine), lambda time: later(datetime(1970, 1, 1, tzinfo=UTC), time))
+    assert answers(dated, engine) == expected
+
+
+def with_times(case, change):
+    """The case with every event, and every point in time in a predicate, at another time."""
+    return replace(
         case,
-        workload=moments(case.workload, lambda moment: _later(moment, seconds)),
-        events=tuple({**event, "t": event["t"] + seconds} for event in case.events),
+        workload=moments(case.workload, change),
+        events=tuple({**event, "t": change(event["t"])} for event in case.events),
     )
-    rows = answers(case, engine)
-    if not isinstance(rows, str):
-        borders = ("window_start", "window_end")
-        rows = [{**row, **{border: _later(row[border], seconds) for border in borders}} for row in rows]
-    assert answers(shifted, engine) == rows
 
 
-def _later(moment, seconds):
+def with_windows(rows, change):
+    """Result rows in other windows; a refusal stays a refusal."""
+    if isinstance(rows, str):
+        return rows
+    return [
+        {**row, **{border: change(row[border]) for border in ("window_start", "window_end")}} for row in rows
+    ]
+
+
+def later(moment, seconds):
     match moment:
         case Timestamp(microseconds=microseconds):
             return Timestamp(microseconds + seconds * SECOND)
