@@ -1,6 +1,7 @@
 """The configuration of a run, as the Dagster launchpad and code give it; holding it is holding the warehouse."""
 
 import contextlib
+import os
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +24,8 @@ from resources.warehouse_lock import exclusive
 
 _EXECUTE = ExecuteOptions()
 _SAMPLE = SampleOptions()
+_WAREHOUSE = os.environ.get("HAMLET_WAREHOUSE") or "warehouse"
+"""Set by `hamlet ui`, so that runs launched from its pages go into the warehouse that it shows."""
 
 
 class PipelineConfiguration(dg.ConfigurableResource):
@@ -42,7 +45,7 @@ class PipelineConfiguration(dg.ConfigurableResource):
     type: str = Field(default="", description="Column with the event type; default: type")
     type_value: str = Field(default="", description="The one event type of files without a type column")
     time_unit: str = Field(default="s", description="Unit of an integer time column: us, ms, s, min, h or d")
-    warehouse: str = Field(default="warehouse", description="Folder of the Delta tables")
+    warehouse: str = Field(default=_WAREHOUSE, description="Folder of the Delta tables")
     engine: str = Field(default=_EXECUTE.engine, description="Engine that computes: greta or two_step")
     policy: str = Field(default=_EXECUTE.policy, description="Sharing policy: dynamic, always or never")
     cost_model: str = Field(default=_EXECUTE.cost_model, description="Cost model: measured or paper")

@@ -14,6 +14,7 @@ import click
 
 from pipelines.commands.options import debug_option, warehouse_option
 
+ROOT = Path(__file__).resolve().parents[2]
 READY_SECONDS = 120
 STOP_SECONDS = 20
 
@@ -55,12 +56,14 @@ def start(home: Path, warehouse: Path, host: str, port: int) -> subprocess.Popen
         **os.environ,
         "DAGSTER_HOME": str(home),
         "HAMLET_WAREHOUSE": str(warehouse.absolute()),
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
         "PYTHONWARNINGS": "ignore",
     }
     return subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr.fileno(),
+        cwd=home,
         env=settings,
         start_new_session=True,
     )
