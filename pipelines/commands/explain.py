@@ -47,7 +47,7 @@ def explain(
     numeric = frozenset(name for query in hamlet_core.plan(text) for name in query.numeric_columns)
     files = [file for path in events for file in discover(path)]
     table, rejected = read_all(files, None, columns, numeric) if files else (None, None)
-    if table is not None and rejected.num_rows:
+    if table is not None and rejected is not None and rejected.num_rows:
         click.echo(f"Left out {summary(rejected, table.num_rows)}", err=True)
     shown = hamlet_core.explain(text, schema=schema_of(columns), table=table, engine=engine or DEFAULT_ENGINE)
     click.echo(shown, nl=False)
