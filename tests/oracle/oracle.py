@@ -68,6 +68,12 @@ class Event:
     type: str
     attributes: Mapping[str, Any]
 
+    def read(self, name: str) -> Any:
+        """An attribute; `time` and `type` are those of the event unless an attribute has that name."""
+        if name in ("time", "type"):
+            return self.attributes.get(name, self.time if name == "time" else self.type)
+        return self.attributes.get(name)
+
 
 Clock = Callable[[int], Timestamp | Ticks]
 Binding = tuple[tuple[Event, str], ...]
@@ -194,10 +200,10 @@ def _partitions(
 ) -> list[tuple[tuple[Any, ...], list[Event]]]:
     parts: dict[tuple[Any, ...], list[Event]] = {}
     for event in sorted(stream, key=lambda event: (event.time, event.number)):
-        shared = tuple(event.attributes.get(name) for name in equivalence)
+        shared = tuple(event.read(name) for name in equivalence)
         if None in shared:
             continue
-        group = tuple((name, event.attributes.get(name)) for name in groups)
+        group = tuple((name, event.read(name)) for name in groups)
         parts.setdefault((shared, group), []).append(event)
     return list(parts.items())
 
@@ -324,11 +330,9 @@ class _Window:
         return self._steps[key]
 
     def _value(self, event: Event, item: Attribute) -> Any:
-        if item.name in event.attributes:
-            return event.attributes[item.name]
-        if item.name == "time":
+        if item.name == "time" and "time" not in event.attributes:
             return self.clock(event.time)
-        return event.type if item.name == "type" else None
+        return event.read(item.name)
 
 
 # --- aggregates ----------------------------------------------------------------------------------
@@ -368,7 +372,7 @@ class _Totals:
         events = self.bound[item.alias]
         if item.attribute is None:
             return len(events)
-        read = [event.attributes.get(item.attribute) for event in events]
+        read = [event.read(item.attribute) for event in events]
         numbers = [_exact(value) for value in read if value is not None]
         if absolute and item.function not in (AggregateFunction.MIN, AggregateFunction.MAX):
             numbers = [abs(number) for number in numbers]
