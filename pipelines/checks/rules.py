@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
@@ -94,7 +95,9 @@ def run_rules(frame: DataFrame, name: str, rules: Sequence[Rule]) -> tuple[Outco
 
 def _validate(frame: DataFrame, name: str, rules: Sequence[Rule]) -> dict[str, bool]:
     """Whether each rule holds, by name, as Great Expectations finds it."""
-    with contextlib.redirect_stdout(io.StringIO()):  # its import prints remarks
+    # Its import prints remarks, and uses a deprecated module.
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
         import great_expectations as gx
         from great_expectations.data_context.types.base import ProgressBarsConfig
 

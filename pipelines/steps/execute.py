@@ -24,11 +24,12 @@ from pipelines.steps.file_tasks import (
     file_tasks,
     run_task,
 )
+from pipelines.steps.ingest import no_events
 from pipelines.steps.layout import Layout
 from pipelines.steps.merging import Labels, MergeInput, merge_frame
 from pipelines.steps.packing import run_tasks
 from resources import tables
-from resources.warehouse import DataFile, Warehouse, WarehouseError
+from resources.warehouse import DataFile, Warehouse
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +57,6 @@ def execute(spark: SparkSession, warehouse: Warehouse, settings: JobSettings, ru
     merge = _merge_input(shared, settings, files, run_id, version)
     reports, rows = _run(spark, warehouse, tasks, shared, merge)
     return ExecuteReport(version, reports, rows)
-
-
-def no_events(warehouse: Warehouse) -> WarehouseError:
-    """The error for a warehouse without a table of events."""
-    return WarehouseError(
-        f"no events in the warehouse {warehouse.root}: no file had a readable row",
-        code="E523",
-        hint="see the table events_quarantine for what was wrong with the files",
-    )
 
 
 def task_input(warehouse: Warehouse, settings: JobSettings) -> TaskInput:

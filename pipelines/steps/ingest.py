@@ -62,9 +62,10 @@ class Needs:
 
 
 def ingest(spark: SparkSession, warehouse: Warehouse, source: Source, needs: Needs) -> IngestReport:
-    """Bring every file that is not in yet into the warehouse; errors before anything is written.
+    """Bring every file that is not in yet into the warehouse.
 
-    Raises StreamError (no such path or column) and WarehouseError (changed file, impossible or retyped column).
+    Raises StreamError (no such path or column) and WarehouseError (changed file, impossible or retyped column) before
+    anything is written, and WarehouseError if there is still no table of events afterwards.
     """
     files = discover(source.path)
     ledger = Ledger.of(warehouse)
@@ -72,7 +73,18 @@ def ingest(spark: SparkSession, warehouse: Warehouse, source: Source, needs: Nee
     fresh, skipped = ledger.sift(files)
     _refuse_other_options(warehouse, source)
     done = _ingest_files(spark, warehouse, source, needs, fresh, ledger) if fresh else ()
+    if not warehouse.exists("events"):
+        raise no_events(warehouse)
     return IngestReport(done, skipped, ignored(source.path), killed)
+
+
+def no_events(warehouse: Warehouse) -> WarehouseError:
+    """The error for a warehouse without a table of events."""
+    return WarehouseError(
+        f"no events in the warehouse {warehouse.root}: no file had a readable row",
+        code="E523",
+        hint="see the table events_quarantine for what was wrong with the files",
+    )
 
 
 def _ingest_files(

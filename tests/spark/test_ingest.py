@@ -1,0 +1,211 @@
+"""Ingest: every row is an event or in quarantine, nothing twice, and what a killed ingest left behind goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from hamlet_core.errors import HamletError
+from pipelines.reading import ColumnOptions
+from pipelines.settings import Source
+from pipelines.steps.ingest import IngestReport, Needs, ingest
+from pipelines.steps.layout import Layout
+from resources import warehouse as warehouse_module
+from resources.warehouse import Warehouse
+from tests.spark.pipeline_cases import sorted_rows, stream, write_csv
+
+NEEDS = Needs(frozenset({"v"}), (frozenset({"k", "g"}), frozenset({"k"})))
+GOOD = "time,type,k,v\n1,A,x,1\n2,B,x,2\n3,B,y,\n"
+BAD = "time,type,k,v\n4,A,x,many\n,B,x,2\n5,A,x,1,surplus\n6,,x,1\n7,B,y,7\n"
+
+
+@pytest.fixture
+def inbox(tmp_path: Path) -> Path:
+    folder = tmp_path / "inbox"
+    folder.mkdir()
+    (folder / "good.csv").write_text(GOOD)
+    (folder / "bad.csv").write_text(BAD)
+    (folder / "empty.csv").write_text("")
+    (folder / "utf16.csv").write_bytes(GOOD.encode("utf-16"))
+    (folder / "notes.txt").write_text("no events")
+    return folder
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    return Warehouse(tmp_path / "warehouse")
+
+
+def bring(spark: SparkSession, warehouse: Warehouse, place: Path, **options: str) -> IngestReport:
+    return ingest(spark, warehouse, Source(str(place), ColumnOptions(**options)), NEEDS)
+
+
+def events_of(warehouse: Warehouse) -> list[dict[str, object]]:
+    columns = [name for name in warehouse.schema("events").names if name != "ingested_at"]
+    return sorted_rows(warehouse.rows("events", columns).to_pylist(), columns)
+
+
+def test_counts_add_up_and_nothing_is_ingested_twice(spark, warehouse, inbox):
+    report = bring(spark, warehouse, inbox)
+    assert {file.name: (file.rows, file.rejected) for file in report.files} == {
+        "good.csv": (3, 0),
+        "bad.csv": (1, 4),
+        "empty.csv": (0, 0),
+        "utf16.csv": (0, 1),
+    }
+    assert report.ignored == ("notes.txt",)
+    assert [row["time"] for row in events_of(warehouse)] == [1, 2, 3, 7]
+    refused = warehouse.rows("events_quarantine").to_pylist()
+    assert {(row["source_file"], row["code"]) for row in refused} == {
+        ("bad.csv", "E410"), ("bad.csv", "E420"), ("bad.csv", "E402"), ("bad.csv", "E421"), ("utf16.csv", "E401"),
+    }  # fmt: skip
+    assert all(row["reason"] for row in refused)
+
+    (inbox / "copy.csv").write_text(GOOD)
+    before = warehouse.version("events")
+    again = bring(spark, warehouse, inbox)
+    assert not again.files
+    assert {one.name: one.reason for one in again.skipped} == {
+        "good.csv": "already ingested",
+        "bad.csv": "already ingested",
+        "empty.csv": "already ingested",
+        "utf16.csv": "already ingested",
+        "copy.csv": "same content as good.csv, which is in",
+    }
+    assert warehouse.version("events") == before
+
+
+def test_a_changed_file_is_refused_before_anything_is_written(spark, warehouse, inbox):
+    bring(spark, warehouse, inbox)
+    (inbox / "good.csv").write_text(GOOD + "9,A,x,9\n")
+    with pytest.raises(HamletError, match=r"E522.*good.csv has changed") as refused:
+        bring(spark, warehouse, inbox)
+    assert "new warehouse" in refused.value.hint
+    assert len(events_of(warehouse)) == 4
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("write", ["append:events", "append:events_quarantine"])
+def test_what_a_killed_ingest_left_behind_is_removed(spark, warehouse, inbox, tmp_path, monkeypatch, write):
+    def die(done: str) -> None:
+        if done == write:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(warehouse_module, "passed", die)
+        with pytest.raises(Killed):
+            bring(spark, warehouse, inbox)
+    assert warehouse.rows("events").num_rows == 4
+    report = bring(spark, warehouse, inbox)
+    assert report.killed_ingests == 1
+    undisturbed = Warehouse(tmp_path / "undisturbed")
+    bring(spark, undisturbed, inbox)
+    assert events_of(warehouse) == events_of(undisturbed)
+    assert warehouse.rows("events_quarantine").num_rows == undisturbed.rows("events_quarantine").num_rows
+
+
+def test_a_killed_ingest_of_later_files_takes_nothing_else_with_it(spark, warehouse, inbox, monkeypatch):
+    bring(spark, warehouse, inbox)
+    (inbox / "late.csv").write_text("time,type,k,v\n90000,A,x,1\n")
+
+    def die(done: str) -> None:
+        if done == "append:events":
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(warehouse_module, "passed", die)
+        with pytest.raises(Killed):
+            bring(spark, warehouse, inbox)
+    (inbox / "late.csv").unlink()
+    assert bring(spark, warehouse, inbox).killed_ingests == 1
+    assert [row["time"] for row in events_of(warehouse)] == [1, 2, 3, 7]
+
+
+def test_events_lie_sorted_in_the_files_of_their_day_and_bucket(spark, warehouse, tmp_path):
+    table = stream()
+    report = bring(spark, warehouse, write_csv(table, tmp_path / "stream.csv"))
+    assert report.rows == table.num_rows
+    layout = Layout.of(warehouse.properties("events"))
+    assert layout == Layout(("k",), 2)
+    files = warehouse.files("events")
+    assert {file.partition["bucket"] for file in files} == {"0", "1"}
+    assert {file.partition["day"] for file in files} == {"1969-12-31", "1970-01-01", "1970-01-02"}
+    assert len(files) <= 6
+    buckets: dict[object, set[str]] = {}
+    for file in files:
+        rows = pq.ParquetFile(file.path).read(columns=["k", "event_time"]).to_pylist()
+        places = [((row["k"] is not None, row["k"] or ""), row["event_time"]) for row in rows]
+        assert places == sorted(places)
+        for row in rows:
+            buckets.setdefault(row["k"], set()).add(file.partition["bucket"])
+    assert all(len(found) == 1 for found in buckets.values())
+
+
+def test_the_table_keeps_the_types_of_the_source(spark, warehouse, tmp_path):
+    bring(spark, warehouse, write_csv(stream(), tmp_path / "stream.csv"))
+    schema = warehouse.schema("events")
+    assert [str(schema.field(name).type) for name in ("time", "type", "k", "v", "w")] == [
+        "int64", "string", "string", "int64", "double",
+    ]  # fmt: skip
+    assert schema.field("event_time").type == pa.timestamp("us", "UTC")
+    protocol = warehouse.open("events").protocol()
+    assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
+
+
+def test_later_files_may_bring_columns_and_whole_numbers_in_a_column_of_reals(spark, warehouse, tmp_path):
+    inbox = tmp_path / "inbox"
+    write_csv(stream(40), inbox / "a.csv")
+    bring(spark, warehouse, inbox)
+    (inbox / "b.csv").write_text("time,type,k,w,extra\n1,A,x,3,new\n")
+    bring(spark, warehouse, inbox)
+    added = [row for row in events_of(warehouse) if row["extra"] is not None]
+    assert [(row["w"], row["extra"], row["v"]) for row in added] == [(3.0, "new", None)]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "code", "text"),
+    [
+        ("time,type,day\n1,A,1\n", {}, "E521", "'day'"),
+        ("time,type,Bucket\n1,A,1\n", {}, "E521", "'Bucket'"),
+        ("time,type,trip count\n1,A,1\n", {}, "E521", "'trip count'"),
+        ("time,type,a,A\n1,A,1,2\n", {}, "E521", "upper and lower case"),
+        ("time,type,v\n1,A,text\n", {}, "E525", "column 'v' is"),
+        ("time,type,K\n1,A,x\n", {}, "E525", "'k' in the warehouse"),
+        ("at,type,k\n1,A,x\n", {"time": "at"}, "E524", "--time"),
+        ("time,type,k\n1,A,x\n", {"time_unit": "ms"}, "E524", "--time-unit"),
+    ],
+)
+def test_what_cannot_be_in_the_table_is_refused_by_name(
+    spark, warehouse, ingested, tmp_path, content, options, code, text
+):
+    place = tmp_path / "new.csv"
+    place.write_text(content)
+    target = ingested if code != "E521" else warehouse
+    with pytest.raises(HamletError) as refused:
+        ingest(spark, target, Source(str(place), ColumnOptions(**options)), Needs(frozenset(), ()))
+    assert refused.value.code == code
+    assert text in str(refused.value)
+
+
+@pytest.fixture(scope="module")
+def ingested(spark, tmp_path_factory) -> Warehouse:
+    """A warehouse that the tests of refusals do not change."""
+    folder = tmp_path_factory.mktemp("ingested")
+    (folder / "good.csv").write_text(GOOD)
+    warehouse = Warehouse(folder / "warehouse")
+    bring(spark, warehouse, folder / "good.csv")
+    return warehouse
+
+
+def test_files_without_one_readable_row_are_an_error_that_says_where_to_look(spark, warehouse, tmp_path):
+    (tmp_path / "broken.csv").write_bytes(GOOD.encode("utf-16"))
+    with pytest.raises(HamletError, match=r"E523.*no events"):
+        bring(spark, warehouse, tmp_path / "broken.csv")
+    assert warehouse.rows("events_quarantine").num_rows == 1
