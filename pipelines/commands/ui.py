@@ -42,6 +42,8 @@ def ui(warehouse: str, host: str, port: int) -> None:
         click.echo("Stop with Ctrl-C.", err=True)
         if server.wait():
             raise click.ClickException("Dagster has stopped; its own words stand above")
+    except KeyboardInterrupt:
+        click.echo("Stopping.", err=True)
     finally:
         stop(server)
 

@@ -1,0 +1,149 @@
+"""What README and docs show works: marked blocks run, queries parse, examples answer, tables are described in full."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+import hamlet_core
+from hamlet_core.streams import generate_stream
+from resources import tables
+from tests.conftest import ROOT
+
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md")])
+FENCE = re.compile(r"^```(\w+)(?: ([\w-]+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+EXAMPLES = sorted((ROOT / "examples").glob("*.hamlet"))
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block; `mark` is the second word of its fence (run, run-warehouse, run-spark)."""
+
+    page: str
+    language: str
+    mark: str
+    text: str
+
+
+def blocks() -> list[Block]:
+    return [
+        Block(page.name, language, mark, text)
+        for page in PAGES
+        for language, mark, text in FENCE.findall(page.read_text(encoding="utf-8"))
+    ]
+
+
+def marked(mark: str) -> list[Block]:
+    return [block for block in blocks() if block.mark == mark]
+
+
+def execute(block: Block, folder: Path, timeout: float = 120) -> str:
+    """Run a block as its reader would, with this environment's commands; its stdout."""
+    command = (
+        [sys.executable, "-c", block.text] if block.language == "python" else ["sh", "-e", "-c", block.text]
+    )
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    settings = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, check=False, cwd=folder, env=settings, capture_output=True, text=True, timeout=timeout
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("block", marked("run"), ids=lambda block: f"{block.page}-{block.language}")
+def test_block_runs(block: Block, tmp_path: Path) -> None:
+    shown = execute(block, tmp_path)
+    if block.language == "sh":
+        assert "7 trends" in shown
+        assert re.search(r"COUNT\(\*\) +7\n", shown)
+
+
+@pytest.mark.parametrize("block", marked("run-warehouse"), ids=lambda block: block.page)
+def test_block_reads_a_warehouse(block: Block, tmp_path: Path) -> None:
+    results = pa.Table.from_pylist(
+        [{"query": "q1", "log2": 3.0, "value": 8.0}], schema=tables.PUBLISHED.schema
+    )
+    deltalake.write_deltalake(tmp_path / "warehouse" / "trend_aggregates", results, partition_by=["day"])
+    execute(block, tmp_path)
+
+
+def test_blocks_are_found() -> None:
+    assert [len(marked(mark)) for mark in ("run", "run-warehouse", "run-spark")] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "block", [b for b in blocks() if b.language == "hamlet"], ids=lambda block: block.page
+)
+def test_queries_of_the_docs_have_a_meaning(block: Block) -> None:
+    assert hamlet_core.plan(block.text)
+
+
+def test_the_language_page_shows_every_construct() -> None:
+    shown = " ".join(block.text for block in blocks() if block.page == "language.md")
+    for construct in (
+        "SEQ(", "+", "t*", "d?", " OR ", " AND ", "NOT Pickup", "NOT SEQ(", "NEXT(", "[driver, rider]", "IN (", "BETWEEN",
+        "LIKE", "IS NULL", "TIMESTAMP '", "GROUP-BY", "WITHIN", "SLIDE", "COUNT(*)", "COUNT(o)", "AVG(", "# ",
+    ):  # fmt: skip
+        assert construct in shown, construct
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_each_query_of_an_example_has_its_question(path: Path) -> None:
+    from pipelines.showing.story import questions
+
+    text = path.read_text(encoding="utf-8")
+    asked = questions(text)
+    names = [query.name for query in hamlet_core.parse(text).queries]
+    assert list(asked) == names
+    assert all(question.endswith("?") for question in asked.values())
+
+
+def test_the_ride_sharing_example_uses_the_whole_language_and_every_query_has_rows() -> None:
+    text = (ROOT / "examples" / "ride_sharing.hamlet").read_text(encoding="utf-8")
+    plans = hamlet_core.plan(text)
+    results = hamlet_core.run(text, generate_stream("ridesharing", 5_000, 7))
+    assert len(plans) >= 6
+    assert set(results.column("query").to_pylist()) == {plan.name for plan in plans}
+    functions = {aggregate.label.split("(")[0] for plan in plans for aggregate in plan.query.aggregates}
+    assert functions == {"COUNT", "SUM", "AVG", "MIN", "MAX"}
+
+
+@pytest.mark.needs_data
+def test_the_growth_example_gives_the_known_answer(real_data: Path) -> None:
+    from pipelines.reading import ColumnOptions, discover, read_all
+
+    text = (ROOT / "examples" / "for_hire_vehicles.hamlet").read_text(encoding="utf-8")
+    options = ColumnOptions(time="date", type_value="Day")
+    numeric = frozenset(name for plan in hamlet_core.plan(text) for name in plan.numeric_columns)
+    files = discover(real_data / "fhv_daily_2015.csv")
+    events, rejected = read_all(files, None, options, numeric)
+    schema = hamlet_core.EventSchema("date", None, "Day")
+    rows = hamlet_core.run(text, events, schema=schema, arithmetic="exact").to_pylist()
+    growth = [
+        int(row["exact"]) for row in rows if row["query"] == "growth" and row["aggregate"] == "COUNT(*)"
+    ]
+    assert (rejected.num_rows, len(growth), max(growth)) == (0, 5_514, 93_939)
+    assert {row["query"] for row in rows} == {plan.name for plan in hamlet_core.plan(text)}
+
+
+def test_the_page_of_tables_names_every_table_and_column() -> None:
+    page = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
+    declared = [one for one in vars(tables).values() if isinstance(one, tables.Table)]
+    declared.append(tables.events_table((), ()))
+    missing = [
+        name
+        for table in declared
+        for name in (table.name, *(column.name for column in table.columns))
+        if f"`{name}`" not in page
+    ]
+    assert len(declared) == 8
+    assert missing == []
