@@ -6,9 +6,6 @@ A number is a plain value that pickles; what it measures is `number / denominato
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -254,8 +251,7 @@ def digits(parts: int, scale: int) -> str:
     >>> digits(-1250, 2), digits(7, 0)
     ('-12.50', '7')
     """
-    with unlimited_digits():
-        text = str(abs(parts))
+    text = str(Decimal(abs(parts)))  # an integer's own text has a limit on digits, the same for all threads
     sign = "-" if parts < 0 else ""
     if not scale:
         return sign + text
@@ -271,17 +267,6 @@ def fraction_text(fraction: Fraction) -> str:
     """
     top = digits(fraction.numerator, 0)
     return top if fraction.denominator == 1 else f"{top}/{digits(fraction.denominator, 0)}"
-
-
-@contextmanager
-def unlimited_digits() -> Iterator[None]:
-    """Lift Python's limit on the digits of integers for a moment: exact counts have thousands."""
-    before = sys.get_int_max_str_digits()
-    sys.set_int_max_str_digits(0)
-    try:
-        yield
-    finally:
-        sys.set_int_max_str_digits(before)
 
 
 def _drowned(number: Scaled_, magnitude: Scaled_) -> bool:
