@@ -11,7 +11,9 @@ import hamlet_core
 from hamlet_core import EventSchema, QueryMeaningError
 from tests.golden import harness
 from tests.oracle.oracle import AmbiguousBindingError, oracle_rows
-from tests.properties.generation import Case, columns, may_be_ambiguous
+from tests.properties.generation import Case
+from tests.properties.patterns import may_be_ambiguous
+from tests.properties.streams import columns
 
 SCHEMA = EventSchema(time="t", type="type")
 SCALE = 2

@@ -37,7 +37,7 @@ from hamlet_core.language.syntax import (
 )
 from tests.oracle.expressions import attributes
 from tests.oracle.oracle import atoms
-from tests.properties.generation import positive
+from tests.properties.patterns import positive
 from tests.properties.shapes import shapes
 
 PATTERNS = frozenset(

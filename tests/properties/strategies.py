@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.properties import generation
+from tests.properties.streams import strangers
 
 randoms = st.randoms(use_true_random=False, note_method_calls=False)
 
@@ -24,5 +25,5 @@ cases = _drawn(generation.case)
 workload_cases = _drawn(generation.workload_case)
 """Two or three legal queries over one stream."""
 
-streams = _drawn(generation.strangers)
+streams = _drawn(strangers)
 """A few events with every attribute, for queries that do not read their type."""

@@ -9,7 +9,8 @@ from hamlet_core import QueryMeaningError
 from hamlet_core.language.parser import parse_syntax
 from hamlet_core.language.syntax import Aggregate, AggregateFunction, Duration, Query, Workload
 from hamlet_core.language.writer import write_workload
-from tests.properties import generation, strategies
+from tests.properties import strategies
+from tests.properties.patterns import any_pattern
 from tests.properties.profiles import quick
 from tests.properties.shapes import legal
 
@@ -35,7 +36,7 @@ def refusal(pattern):
 
 
 def test_exactly_the_legal_patterns_are_accepted():
-    patterns = [generation.any_pattern(Random(seed)) for seed in range(3000)]
+    patterns = [any_pattern(Random(seed)) for seed in range(3000)]
     answers = [(pattern, legal(pattern), refusal(pattern)) for pattern in patterns]
     wrong = [(p, code) for p, sound, code in answers if code != TOO_AMBIGUOUS and sound != (code is None)]
     assert wrong == []
