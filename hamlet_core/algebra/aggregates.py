@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import Enum
 from typing import Any, Protocol, TypeAlias
 
-from hamlet_core.algebra.arithmetic import COUNTS, NOTHING, Arithmetic, Measure, Number, Unit, extreme
+from hamlet_core.algebra.arithmetic import COUNTS, NOTHING, Arithmetic, Measure, Number, Unit, Value, extreme
 from hamlet_core.errors import InvariantError
 from hamlet_core.events import Column
 from hamlet_core.language.syntax import Aggregate, AggregateFunction
@@ -171,7 +172,13 @@ class Aggregating:
             case Role.TOTAL:
                 return self.arithmetic.multiply(count, self.arithmetic.embed(value, unit))
             case Role.MAGNITUDE:
-                return self.arithmetic.multiply(count, self.arithmetic.embed(abs(value), unit))
+                return self.arithmetic.multiply(count, self.arithmetic.embed(_absolute(value), unit))
+
+
+def _absolute(value: Value) -> Value:
+    return (
+        value.copy_abs() if isinstance(value, Decimal) else abs(value)
+    )  # abs() rounds to the caller's precision
 
 
 def _joiner(role: Role, arithmetic: Arithmetic) -> Any:

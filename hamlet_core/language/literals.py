@@ -65,7 +65,7 @@ def duration(amount: int | Decimal, unit: str) -> int | None:
     """Microseconds of `amount` units (a key of `UNITS`), or None if not whole or not below the limit."""
     exact = Decimal(amount) if isinstance(amount, int) else amount
     product = Context(prec=2 * MAX_DIGITS + 20).multiply(exact, Decimal(UNITS[unit]))
-    if product != product.to_integral_value() or abs(product) >= MAX_MICROSECONDS:
+    if product != product.to_integral_value() or product.copy_abs() >= MAX_MICROSECONDS:
         return None
     return int(product)
 

@@ -1,11 +1,14 @@
 """What elements hold, how they add up, and what binding an event does: the laws every engine relies on."""
 
+import decimal
 import pickle
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hamlet_core import run
 from hamlet_core.algebra.aggregates import (
     Aggregating,
     Component,
@@ -137,6 +140,19 @@ def test_magnitudes_add_where_values_cancel():
     total, magnitude = built[1:]
     assert SCALED.measure(total, COUNTS).value == 3
     assert SCALED.measure(magnitude, COUNTS).value == 7
+
+
+@pytest.mark.parametrize("arithmetic", sorted(ARITHMETICS))
+def test_the_callers_decimal_context_has_no_say(arithmetic):
+    values = [decimal.Decimal("12345678901234567890123456789012345.123"), decimal.Decimal("-0.001")]
+    table = pa.table({"time": [1, 2], "type": ["A", "A"], "m": pa.array(values, pa.decimal128(38, 3))})
+    query = "RETURN SUM(a.m), AVG(a.m), MIN(a.m) PATTERN A a WHERE -a.m * 2 < 5 OR a.m < 0.5 WITHIN 1.5 min"
+    with decimal.localcontext(decimal.ExtendedContext):
+        expected = run(query, table, arithmetic=arithmetic)
+        assert not any(decimal.getcontext().flags.values())
+    signals = list(decimal.Context().flags)
+    with decimal.localcontext(decimal.Context(prec=3, traps=signals, flags=[])):
+        assert run(query, table, arithmetic=arithmetic) == expected
 
 
 def test_the_latest_start_of_a_negated_pattern():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 
 import pytest
 from hypothesis import given
@@ -110,3 +110,11 @@ def test_an_offset_is_the_distance_from_utc():
 
 def test_offsets_may_leave_the_calendar_but_never_raise():
     assert literals.timestamp("0001-01-01 00:00+23:59") == -62135596800_000_000 - 86_340_000_000
+
+
+def test_the_limit_of_a_duration_is_exact_in_every_decimal_context():
+    longest = Decimal(literals.MAX_MICROSECONDS - 1) / 1000
+    too_long = longest + 1
+    with localcontext(Context(prec=2)):
+        assert literals.duration(longest, "ms") == literals.MAX_MICROSECONDS - 1
+        assert literals.duration(too_long, "ms") is None
