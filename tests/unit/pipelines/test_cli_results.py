@@ -1,0 +1,226 @@
+"""`hamlet run` and `hamlet query`: every format holds the same rows, and nothing else comes to stdout."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hamlet_core
+from pipelines import querying
+from pipelines.cli import main
+from pipelines.querying import NoTables, SqlError, query
+from tests.conftest import ROOT
+
+SESSIONS = ROOT / "tests" / "golden" / "cli"
+JAMS = (str(SESSIONS / "jams.hamlet"), "--events", str(SESSIONS / "rides.csv"))
+Captured = pytest.CaptureFixture[bytes]
+
+
+def expected() -> list[dict[str, object]]:
+    """The rows of JAMS through the library."""
+    from pipelines.reading import ColumnOptions, discover, read_all
+
+    text = Path(JAMS[0]).read_text(encoding="utf-8")
+    events, _ = read_all(discover(JAMS[2]), None, ColumnOptions(), frozenset({"speed"}))
+    return hamlet_core.run(text, events).to_pylist()
+
+
+def iso(value: object) -> object:
+    return value.strftime("%Y-%m-%dT%H:%M:%SZ") if isinstance(value, datetime) else value
+
+
+def test_json_is_one_array_of_row_objects(capsysbinary: Captured) -> None:
+    assert main(["run", *JAMS, "--format", "json"]) == 0
+    shown = capsysbinary.readouterr()
+    rows = json.loads(shown.out)
+    assert rows == [{name: iso(value) for name, value in row.items()} for row in expected()]
+    assert shown.err == b""
+
+
+def test_json_of_no_rows_is_an_empty_array(tmp_path: Path, capsysbinary: Captured) -> None:
+    (tmp_path / "none.csv").write_text("time,type\n1,A\n")
+    assert (
+        main(
+            [
+                "run",
+                str(SESSIONS / "pairs.hamlet"),
+                "--events",
+                str(tmp_path / "none.csv"),
+                "--format",
+                "json",
+            ]
+        )
+        == 0
+    )
+    assert json.loads(capsysbinary.readouterr().out) == []
+
+
+def test_csv_has_every_row_and_column(capsysbinary: Captured) -> None:
+    assert main(["run", *JAMS, "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsysbinary.readouterr().out.decode())))
+    assert [row["value"] for row in rows] == [repr(row["value"]) for row in expected()]
+    assert [row["group_key"] for row in rows] == [row["group_key"] for row in expected()]
+    assert all(row["exact"] == "" for row in rows)
+
+
+def test_parquet_to_stdout_and_to_a_file_keeps_types(tmp_path: Path, capsysbinary: Captured) -> None:
+    assert main(["run", *JAMS, "--format", "parquet"]) == 0
+    table = pq.read_table(io.BytesIO(capsysbinary.readouterr().out))
+    assert table.to_pylist() == expected()
+    assert table.schema.equals(hamlet_core.result_schema(pa.timestamp("us", "UTC")))
+    assert main(["run", *JAMS, "--format", "parquet", "--out", str(tmp_path / "rows.parquet")]) == 0
+    assert capsysbinary.readouterr().out == b""
+    assert pq.read_table(tmp_path / "rows.parquet").equals(table)
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.parquet"]
+
+
+def test_a_table_can_go_to_a_file(tmp_path: Path, capsysbinary: Captured) -> None:
+    assert main(["run", *JAMS]) == 0
+    shown = capsysbinary.readouterr().out
+    assert main(["run", *JAMS, "--out", str(tmp_path / "rows.txt")]) == 0
+    assert (tmp_path / "rows.txt").read_bytes() == shown
+
+
+def test_a_failed_run_leaves_the_old_file(tmp_path: Path) -> None:
+    old = tmp_path / "rows.csv"
+    old.write_text("old")
+    arguments = ["run", str(SESSIONS / "counts.hamlet"), "--events", str(SESSIONS / "broken.csv")]
+    assert main([*arguments, "--format", "csv", "--out", str(old)]) == 1
+    assert old.read_text() == "old"
+
+
+def test_empty_files_are_no_failure(tmp_path: Path, capsysbinary: Captured) -> None:
+    (tmp_path / "empty.csv").write_text("")
+    assert main(["run", JAMS[0], "--events", str(tmp_path), "--format", "csv"]) == 0
+    shown = capsysbinary.readouterr()
+    assert shown.out.decode().splitlines() == [",".join(hamlet_core.result_schema(pa.int64()).names)]
+    assert shown.err == b"No columns and no rows in the files.\n"
+
+
+def test_engines_and_arithmetics_can_be_chosen(capsysbinary: Captured) -> None:
+    assert main(["run", *JAMS, "--format", "json"]) == 0
+    greta = capsysbinary.readouterr().out
+    assert main(["run", *JAMS, "--format", "json", "--engine", "two_step", "--policy", "never"]) == 0
+    assert capsysbinary.readouterr().out == greta
+    assert main(["run", *JAMS, "--format", "json", "--arithmetic", "modular"]) == 0
+    assert json.loads(capsysbinary.readouterr().out)[0]["fingerprint"] == 11
+
+
+def test_generate_is_seeded(tmp_path: Path, capsysbinary: Captured) -> None:
+    for name, seed in (("a.csv", "1"), ("b.csv", "1"), ("c.csv", "2")):
+        assert (
+            main(
+                ["generate", "ridesharing", "--events", "500", "--seed", seed, "--out", str(tmp_path / name)]
+            )
+            == 0
+        )
+    assert capsysbinary.readouterr().out == b""
+    a, b, c = ((tmp_path / name).read_bytes() for name in ("a.csv", "b.csv", "c.csv"))
+    assert a == b != c
+    assert len(a.splitlines()) == 501
+
+
+def test_other_peoples_words_do_not_reach_stdout() -> None:
+    program = (
+        "import os; from pipelines.showing.output import only_results; print('before')\n"
+        "with only_results(): print('of Python'); os.system('echo of a child')\n"
+        "print('after')"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "before\nafter\n"
+    assert sorted(done.stderr.splitlines()) == ["of Python", "of a child"]
+
+
+# --- hamlet query -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    """Two small Delta tables, and things that are none."""
+    root = tmp_path / "warehouse"
+    time = datetime(2026, 1, 5, 8, 30, tzinfo=UTC)
+    first = pa.table(
+        {"name": ["a", "b"], "n": [1, 2], "time": pa.array([time, None], pa.timestamp("us", "UTC"))}
+    )
+    deltalake.write_deltalake(root / "first", first)
+    deltalake.write_deltalake(root / "second", pa.table({"x": [0.5, None]}))
+    (root / "inbox").mkdir()
+    (root / "secret.csv").write_text("password\n")
+    return root
+
+
+def test_tables_are_views_by_name(warehouse: Path) -> None:
+    rows = query("SELECT name, n, time::DATE AS day FROM first, second WHERE x = 0.5 ORDER BY n", warehouse)
+    assert rows.to_pylist() == [
+        {"name": "a", "n": 1, "day": datetime(2026, 1, 5).date()},  # noqa: DTZ001
+        {"name": "b", "n": 2, "day": None},
+    ]
+    assert querying.table_names(warehouse) == ("first", "second")
+
+
+def test_query_prints_its_rows(warehouse: Path, capsysbinary: Captured) -> None:
+    assert main(["query", "FROM first ORDER BY n", "--warehouse", str(warehouse), "--format", "json"]) == 0
+    assert json.loads(capsysbinary.readouterr().out) == [
+        {"name": "a", "n": 1, "time": "2026-01-05T08:30:00Z"},
+        {"name": "b", "n": 2, "time": None},
+    ]
+    assert main(["query", "FROM first ORDER BY n", "--warehouse", str(warehouse), "--limit", "1"]) == 0
+    shown = capsysbinary.readouterr().out.decode()
+    assert re.search(r"a +1 +2026-01-05 08:30\n", shown)
+    assert shown.endswith("2 rows, the first 1 shown (--limit 0 shows all)\n")
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "words"),
+    [
+        ("SELEC 1", "E541", "syntax error"),
+        ("SELECT nope FROM first", "E541", '"nope" not found'),
+        ("SELECT * FROM third", "E541", "the tables are first, second"),
+        ("SELECT 1; SELECT 2", "E542", "SELECT, SELECT"),
+        ("", "E542", "nothing"),
+        ("DROP VIEW first", "E542", "DROP"),
+        ("CREATE TABLE x AS SELECT 1", "E542", "CREATE"),
+        ("COPY first TO 'stolen.csv'", "E542", "COPY"),
+        ("ATTACH 'x.db'", "E542", "ATTACH"),
+        ("INSTALL httpfs", "E542", "LOAD"),
+        ("SET enable_external_access = true", "E542", "SET"),
+        ("SELECT * FROM read_csv('secret.csv')", "E541", "disabled"),
+        ("SELECT * FROM 'secret.csv'", "E541", ""),
+        ("SELECT * FROM glob('*')", "E541", "disabled"),
+        ("SELECT * FROM names", "E541", "does not exist"),
+        ("SELECT CAST(name AS INTEGER) FROM first", "E543", "Could not convert"),
+    ],
+)
+def test_what_sql_may_not_do(
+    sql: str, code: str, words: str, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(warehouse)
+    with pytest.raises(SqlError) as refused:
+        query(sql, warehouse)
+    assert refused.value.code == code
+    assert words in str(refused.value)
+    assert not (warehouse / "stolen.csv").exists()
+
+
+def test_exit_codes_of_query(warehouse: Path, capsysbinary: Captured) -> None:
+    assert main(["query", "SELECT CAST(name AS INTEGER) FROM first", "--warehouse", str(warehouse)]) == 1
+    assert main(["query", "SELECT nope", "--warehouse", str(warehouse)]) == 2
+    assert capsysbinary.readouterr().out == b""
+
+
+def test_a_folder_without_tables(tmp_path: Path) -> None:
+    for place in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(NoTables, match="E540"):
+            query("SELECT 1", place)
