@@ -75,22 +75,30 @@ def reachable_sets(
     `uncertain(position)` and `uncertain_edge(source, target)` say what a predicate may take away at run time.
     """
     found: set[PositionSet] = set()
-    start = {border.position: border.gaps == CLEAN for border in automaton.starts}
-    waiting = list(_sets(automaton, start, uncertain, limit))
-    while waiting:
-        members = waiting.pop()
-        if members in found:
-            continue
-        found.add(members)
-        if len(found) > limit:
-            return None
-        reach: dict[int, bool] = {}
-        for edge in automaton.edges:
-            if edge.source in members:
-                sure = edge.gaps == CLEAN and not uncertain_edge(edge.source, edge.target)
-                reach[edge.target] = reach.get(edge.target, False) or sure
-        waiting.extend(_sets(automaton, reach, uncertain, limit))
-    return frozenset(found)
+    reach = {border.position: border.gaps == CLEAN for border in automaton.starts}
+    waiting: list[PositionSet] = []
+    while True:
+        for members in _sets(automaton, reach, uncertain, limit):
+            if members not in found:
+                found.add(members)
+                waiting.append(members)
+            if len(found) > limit:
+                return None
+        if not waiting:
+            return frozenset(found)
+        reach = _reach(automaton, waiting.pop(), uncertain_edge)
+
+
+def _reach(
+    automaton: Automaton, members: PositionSet, uncertain_edge: Callable[[int, int], bool]
+) -> dict[int, bool]:
+    """Positions that may follow a set, and whether they surely do where their own conditions hold."""
+    reach: dict[int, bool] = {}
+    for edge in automaton.edges:
+        if edge.source in members:
+            sure = edge.gaps == CLEAN and not uncertain_edge(edge.source, edge.target)
+            reach[edge.target] = reach.get(edge.target, False) or sure
+    return reach
 
 
 def _sets(
