@@ -176,9 +176,8 @@ class Aggregating:
 
 
 def _absolute(value: Value) -> Value:
-    return (
-        value.copy_abs() if isinstance(value, Decimal) else abs(value)
-    )  # abs() rounds to the caller's precision
+    # abs() of a decimal rounds to the precision of the caller's context.
+    return value.copy_abs() if isinstance(value, Decimal) else abs(value)
 
 
 def _joiner(role: Role, arithmetic: Arithmetic) -> Any:
