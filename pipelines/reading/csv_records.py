@@ -253,12 +253,13 @@ def _count(data: bytes, start: int, end: int, delimiter: bytes, field: re.Patter
 @lru_cache(maxsize=8)
 def _grammar(delimiter: bytes) -> tuple[re.Pattern[bytes], re.Pattern[bytes], re.Pattern[bytes]]:
     """Patterns of a whole record, of a record that may go on after these bytes, and of a quoted field."""
+    # No possessive quantifiers: Python 3.11.2 gets them wrong. None are needed, since each field reads in one way.
     mark = re.escape(delimiter)
-    quoted = rb'"(?:[^"]++|"")*+"'
-    plain = rb'[^"' + mark + rb"\r\n][^" + mark + rb"\r\n]*+"
-    field = rb"(?:" + quoted + rb"|" + plain + rb")?+"
-    record = field + rb"(?:" + mark + field + rb")*+"
+    opened = rb'"[^"]*(?:""[^"]*)*'
+    quoted = opened + rb'"'
+    plain = rb'[^"' + mark + rb"\r\n][^" + mark + rb"\r\n]*"
+    field = rb"(?:" + quoted + rb"|" + plain + rb")?"
+    record = field + rb"(?:" + mark + field + rb")*"
     whole = re.compile(record + rb"(?=[\r\n]|\Z)")
-    open_field = rb'"(?:[^"]++|"")*+\Z'
-    unfinished = re.compile(rb"(?:" + field + mark + rb")*+" + open_field)
+    unfinished = re.compile(rb"(?:" + field + mark + rb")*" + opened + rb"\Z")
     return whole, unfinished, re.compile(rb"(?:(?<=" + mark + rb")|\A)" + quoted)
