@@ -66,4 +66,7 @@ def _huge(log2: float, sign: int | None) -> str:
     """A number beyond the doubles, from its logarithm."""
     decimal = log2 * log10(2)
     exponent = floor(decimal)
-    return f"{'-' if sign == -1 else ''}{10 ** (decimal - exponent):.4f}e{exponent:+,}"
+    digits = f"{10 ** (decimal - exponent):.4f}"
+    if digits == "10.0000":
+        digits, exponent = "1.0000", exponent + 1
+    return f"{'-' if sign == -1 else ''}{digits}e{exponent:+,}"
