@@ -142,7 +142,7 @@ def merge_partials(
     """Result rows from partial rows of any number of calls; `time_type` is int64 or timestamp[us, UTC].
 
     Raises StreamError: E210 unknown arithmetic, E214 another time type, E215 rows that are no partial results of
-    this workload.
+    this workload in this arithmetic.
     """
     numbers = ARITHMETICS[Options(arithmetic=arithmetic).arithmetic]
     if time_type not in (pa.int64(), TIMESTAMP_TYPE):
@@ -233,9 +233,10 @@ def _fold_query(
     algebra = algebra_of(numbers, shape.parts, analysed.automaton.positions, stream.columns)
     prepared = prepare(analysed, stream, algebra, text)
     units = _units(analysed, stream)
+    labels = tuple(aggregate.label for aggregate in query.aggregates)
     groups = fold_groups(prepared, spec, shape, numbers, ENGINES[options.engine])
     rows = [
-        PartialRow(query.name, *spec.bounds(index), group, element, units)
+        PartialRow(query.name, *spec.bounds(index), group, element, units, numbers.name, labels)
         for (index, group), element in groups.items()
     ]
     return rows, sum(1 for row in range(len(stream.times)) if prepared.root.binds(row))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -51,6 +51,10 @@ class PartialRow:
     element: Element
     units: tuple[tuple[str, str, int], ...]
     """(attribute, kind, scale) of the columns the aggregates read."""
+    arithmetic: str
+    """The name of the arithmetic the element is made of."""
+    aggregates: tuple[str, ...]
+    """The labels of what the element is the running total of."""
 
 
 def result_schema(time_type: pa.DataType) -> pa.Schema:
@@ -75,7 +79,8 @@ def partial_table(rows: Iterable[PartialRow]) -> pa.Table:
     """Partial rows as a table of `PARTIAL_SCHEMA`."""
     columns: list[list[Any]] = [[], [], [], [], []]
     for row in rows:
-        state = pickle.dumps((row.element, row.units), protocol=pickle.HIGHEST_PROTOCOL)
+        plain = (row.element, row.units, row.arithmetic, row.aggregates)
+        state = pickle.dumps(plain, protocol=pickle.HIGHEST_PROTOCOL)
         values = (row.query, row.window_start, row.window_end, row.group_key, state)
         for column, value in zip(columns, values, strict=True):
             column.append(value)
@@ -104,13 +109,27 @@ def merged_rows(partials: pa.Table, shapes: Mapping[str, Shape], arithmetic: Ari
     found: dict[tuple[str, int, int, str], PartialRow] = {}
     for row in partials.select(PARTIAL_SCHEMA.names).to_pylist():
         key = (row["query"], row["window_start"], row["window_end"], row["group_key"])
-        element, units = pickle.loads(row["state"])  # noqa: S301 - our own state, made by `partial_table` in a task of the same run
+        state = pickle.loads(row["state"])  # noqa: S301 - our own state, made by `partial_table` in a task of the same run
+        new = PartialRow(*key, *state)
+        _check_state(new, shapes[new.query], arithmetic)
         known = found.get(key)
         if known is not None:
-            element = shapes[key[0]].plus(known.element, element, arithmetic)
-        found[key] = PartialRow(*key, element, units)
+            new = replace(new, element=shapes[new.query].plus(known.element, new.element, arithmetic))
+        found[key] = new
     order = {name: place for place, name in enumerate(shapes)}
     return [found[key] for key in sorted(found, key=lambda key: (order[key[0]], *key[1:]))]
+
+
+def _check_state(row: PartialRow, shape: Shape, arithmetic: Arithmetic) -> None:
+    """Refuse a state of another arithmetic, or of a query that returns other aggregates (E215)."""
+    if row.arithmetic != arithmetic.name:
+        message = f"partial results of {row.query} are of {row.arithmetic} arithmetic, not {arithmetic.name}"
+        hint = f"say arithmetic={row.arithmetic!r}, as in the call of partials()"
+        raise StreamError(message, code="E215", hint=hint)
+    if row.aggregates != tuple(aggregate.label for aggregate in shape.aggregates):
+        message = f"partial results of {row.query} are of other aggregates than the query returns"
+        hint = "give what partials() returned for the same workload, concatenated"
+        raise StreamError(message, code="E215", hint=hint)
 
 
 def result_table(

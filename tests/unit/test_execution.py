@@ -15,6 +15,7 @@ from hamlet_core import (
     EventSchema,
     HamletError,
     QueryMeaningError,
+    StreamError,
     check_columns,
     execute,
     merge_partials,
@@ -108,6 +109,29 @@ def test_merging_adds_over_equivalence():
 def test_no_partial_rows_merge_to_no_rows():
     merged = merge_partials(TEXT, PARTIAL_SCHEMA.empty_table(), time_type=pa.int64())
     assert merged.num_rows == 0
+
+
+@pytest.mark.parametrize("made", ARITHMETICS)
+@pytest.mark.parametrize("merged", ARITHMETICS)
+@pytest.mark.parametrize("asked", ["COUNT(*)", "SUM(b.v)"])
+def test_partial_rows_of_another_arithmetic_are_refused(made, merged, asked):
+    text = f"RETURN {asked} PATTERN SEQ(A, B b) WITHIN 6 s"
+    rows = partials(text, EVENTS, arithmetic=made)
+    if made == merged:
+        assert merge_partials(text, rows, time_type=pa.int64(), arithmetic=merged).num_rows == 1
+        return
+    with pytest.raises(StreamError, match=f"of {made} arithmetic, not {merged}") as caught:
+        merge_partials(text, rows, time_type=pa.int64(), arithmetic=merged)
+    assert caught.value.code == "E215"
+
+
+@pytest.mark.parametrize("other", ["COUNT(*)", "COUNT(b)", "SUM(b.e)", "MIN(b.v)", "SUM(b.v), MAX(b.v)"])
+def test_partial_rows_of_other_aggregates_are_refused(other):
+    rows = partials(f"RETURN {other} PATTERN SEQ(A, B b) WITHIN 6 s", EVENTS)
+    assert rows.num_rows == 1
+    with pytest.raises(StreamError, match="partial results of q1 are of other aggregates") as caught:
+        merge_partials("RETURN MAX(b.v) PATTERN SEQ(A, B b) WITHIN 6 s", rows, time_type=pa.int64())
+    assert caught.value.code == "E215"
 
 
 EVENTS = table([(1, "A", "x", 1, 1), (2, "B", "x", 1, 5), (3, "B", "x", 1, 7), (3, "X", "x", 1, 0)])
