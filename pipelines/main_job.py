@@ -78,8 +78,10 @@ def _raise_unless_check(failure: Exception, checks: tuple[CheckResult, ...]) -> 
 
 
 def _causes(failure: BaseException | None) -> Iterator[BaseException]:
-    """An exception and what it wraps, in Dagster's way or Python's."""
-    while failure is not None:
+    """An exception and what it wraps, in Dagster's way or Python's; Dagster's chains can be circles."""
+    seen: set[int] = set()
+    while failure is not None and id(failure) not in seen:
+        seen.add(id(failure))
         yield failure
         failure = getattr(failure, "user_exception", None) or failure.__cause__ or failure.__context__
 
