@@ -27,8 +27,8 @@ def compute_aggregates(
 ) -> Iterator[dg.MaterializeResult]:
     """Compute every query over all events, as Spark tasks that read the files of their buckets themselves."""
     settings, warehouse, session = pipeline.settings(), pipeline.tables(), spark.session()
-    report = execute(session, warehouse, settings, context.run_id)
-    decisions = write_decisions(session, warehouse, settings.workload, context.run_id)
+    report = execute(session, warehouse, settings, context.run.run_id)
+    decisions = write_decisions(session, warehouse, settings.workload, context.run.run_id)
     rows = sum(report.rows.values())
     say(context, f"execute: {rows:,} result rows from {len(report.tasks)} tasks")
     yield written(warehouse, tables.COMPUTED.name, rows=rows, metrics=execute_metrics(report))

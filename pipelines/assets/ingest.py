@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import dagster as dg
 
 from pipelines.assets.configuration import PipelineConfiguration
-from pipelines.assets.presenting import say, table_spec, written
+from pipelines.assets.presenting import say, stored_schema, table_spec, written
 from pipelines.checks.rules import cell
 from pipelines.steps.ingest import IngestReport, ingest
 from pipelines.steps.metrics import ingest_metrics
@@ -28,10 +28,11 @@ def ingest_files(
     settings, warehouse = pipeline.settings(), pipeline.tables()
     report = ingest(spark.session(), warehouse, settings.source, needs_of(settings.workload.plans))
     say(context, _summary(report))
-    page = dg.MetadataValue.md(_page(report))
-    yield written(
-        warehouse, "events", rows=report.rows, metrics=ingest_metrics(report), more={"files read": page}
-    )
+    more = {
+        "files read": dg.MetadataValue.md(_page(report)),
+        "dagster/column_schema": stored_schema(warehouse, "events"),
+    }
+    yield written(warehouse, "events", rows=report.rows, metrics=ingest_metrics(report), more=more)
     yield written(warehouse, tables.QUARANTINE.name, rows=report.rejected)
     yield written(warehouse, tables.LEDGER.name, rows=len(report.files))
 

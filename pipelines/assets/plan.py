@@ -15,7 +15,7 @@ def plan_workload(
 ) -> dg.MaterializeResult:
     """Parse and analyse the workload; needs no events."""
     settings, warehouse = pipeline.settings(), pipeline.tables()
-    rows = plan_rows(settings.workload, context.run_id)
+    rows = plan_rows(settings.workload, context.run.run_id)
     write_plan(spark.session(), warehouse, settings.workload, rows)
     say(context, f"plan: {len(rows)} queries in workload {settings.workload.name}")
     page = dg.MetadataValue.md(plan_markdown(rows))

@@ -45,6 +45,16 @@ def column_schema(table: Table) -> dg.TableSchema:
     )
 
 
+def stored_schema(warehouse: Warehouse, table: str) -> dg.TableSchema:
+    """The columns that a table has by now, those of its source included."""
+    return dg.TableSchema(
+        [
+            dg.TableColumn(one.name, str(one.type), description=(one.metadata or {}).get(b"comment", b"").decode())
+            for one in warehouse.schema(table)
+        ]
+    )
+
+
 def written(
     warehouse: Warehouse,
     table: str,

@@ -34,7 +34,7 @@ def record_metrics(
 ) -> dg.MaterializeResult:
     """Keep what the steps of this run counted and how long they took."""
     settings, warehouse = pipeline.settings(), pipeline.tables()
-    instance, run_id = context.instance, context.run_id
+    instance, run_id = context.instance, context.run.run_id
     metrics = (*recorded_metrics(instance, run_id), *_seconds(instance, run_id))
     write_metrics(spark.session(), warehouse, settings.workload.name, run_id, metrics)
     return written(warehouse, tables.METRICS.name, rows=len(metrics))

@@ -16,6 +16,8 @@ from typing import Any, assert_never
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.functions import coalesce, col, expr, lit
 
+from pipelines.steps.layout import quoted
+
 SHOWN_ROWS = 5
 
 
@@ -132,9 +134,9 @@ def _broken(frame: DataFrame, rule: Rule, columns: Sequence[str]) -> Outcome:
     """The outcome of a broken rule: how many rows are against it, and the first of them."""
     match rule:
         case RowRule(name):
-            rows = frame.where(~col(name)).select(*columns)
+            rows = frame.where(~col(name)).select([quoted(name) for name in columns])
         case NotNullRule(column):
-            rows = frame.where(col(column).isNull()).select(*columns)
+            rows = frame.where(col(column).isNull()).select([quoted(name) for name in columns])
         case UniqueRule():
             rows = frame.groupBy(*rule.columns).count().where("count > 1")
         case RowCountRule():
