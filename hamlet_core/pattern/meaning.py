@@ -235,8 +235,15 @@ class _Analysis:
                 raise self.refuse("E134", message, hint, culprit)
             alias = of_type[0]
         if alias in self.negated:
-            message = f"{what} cannot read {name}: it is bound in a negated pattern, so no trend holds it"
-            hint = f"the aliases outside NOT are {', '.join(sorted(self.positive))}"
+            message = (
+                f"{what} cannot read {name}: it is bound in a negated pattern, whose events no trend holds"
+            )
+            free = ", ".join(sorted(self.positive - self.negated))
+            hint = (
+                f"the aliases outside NOT are {free}"
+                if free
+                else "give the alias outside NOT a name of its own"
+            )
             raise self.refuse(code, message, hint, culprit)
         return alias
 
