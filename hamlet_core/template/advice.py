@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hamlet_core.columns import normalise
 from hamlet_core.events import EventSchema
 from hamlet_core.template.plan import QueryPlan
 
@@ -21,23 +23,36 @@ def advice(plans: Sequence[QueryPlan], table: pa.Table, schema: EventSchema) -> 
 
 def _lines(plan: QueryPlan, table: pa.Table, schema: EventSchema) -> Iterator[str]:
     for name in sorted(plan.types):
-        rows = _of_type(table, schema, name)
-        if rows.num_rows == 0:
+        of_type = _of_type(table, schema, name)
+        if not _any(of_type):
             yield f"query {plan.name}: no event is of type {name}"
             continue
         for attribute in plan.equivalence:
-            if _always_null(rows, attribute):
+            if _always_null(table, attribute, of_type):
                 yield f"query {plan.name}: type {name} never has {attribute}, so its events belong to no partition"
         for attribute in plan.group_by:
-            if _always_null(rows, attribute):
+            if _always_null(table, attribute, of_type):
                 yield f"query {plan.name}: type {name} never has {attribute}, so it meets only the group NULL"
 
 
-def _of_type(table: pa.Table, schema: EventSchema, name: str) -> pa.Table:
+def _of_type(table: pa.Table, schema: EventSchema, name: str) -> Any:
+    """One Boolean per row."""
     if schema.type is None:
-        return table if name == schema.type_value else table.slice(0, 0)
-    return table.filter(pc.equal(table.column(schema.type).cast(pa.string()), name))
+        return pa.chunked_array([pa.repeat(name == schema.type_value, table.num_rows)])
+    return pc.equal(_plain(table.column(schema.type)).cast(pa.large_string()), name)
 
 
-def _always_null(rows: pa.Table, attribute: str) -> bool:
-    return attribute in rows.column_names and bool(rows.column(attribute).null_count == rows.num_rows)
+def _always_null(table: pa.Table, attribute: str, of_type: Any) -> bool:
+    if attribute not in table.column_names:
+        return False
+    return not _any(pc.and_(of_type, pc.is_valid(_plain(table.column(attribute)))))
+
+
+def _plain(column: Any) -> Any:
+    """The column without dictionaries, run ends and views, for which Arrow lacks functions and counts of NULLs."""
+    arrays = [normalise(chunk).array for chunk in column.chunks]
+    return pa.chunked_array(arrays) if arrays else pa.chunked_array([], pa.null())
+
+
+def _any(truths: Any) -> bool:
+    return bool(pc.any(truths).as_py())
