@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 WRONG_OPTIONS = frozenset(
-    {"E201", "E207", "E210", "E211", "E216", "E217", "E450", "E451", "E509", "E530", "E540", "E541", "E542"}
+    {
+        *("E201", "E207", "E210", "E211", "E216", "E217", "E291", "E292", "E450", "E451"),
+        *("E509", "E524", "E530", "E531", "E532", "E540", "E541", "E542"),
+    }
 )
 """Codes of errors that are neither in a query nor in the data, but in what was typed."""
 
