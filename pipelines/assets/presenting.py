@@ -49,7 +49,9 @@ def stored_schema(warehouse: Warehouse, table: str) -> dg.TableSchema:
     """The columns that a table has by now, those of its source included."""
     return dg.TableSchema(
         [
-            dg.TableColumn(one.name, str(one.type), description=(one.metadata or {}).get(b"comment", b"").decode())
+            dg.TableColumn(
+                one.name, str(one.type), description=(one.metadata or {}).get(b"comment", b"").decode()
+            )
             for one in warehouse.schema(table)
         ]
     )

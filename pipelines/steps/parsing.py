@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Iterator, Sequence
 
@@ -10,9 +11,22 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from pipelines.reading import ColumnOptions, Evidence, SourceFile, evidence, merge, read_file
+from pipelines.reading import (
+    REJECTED_SCHEMA,
+    ColumnOptions,
+    Evidence,
+    Reason,
+    SourceFile,
+    evidence,
+    merge,
+    read_file,
+)
 from pipelines.steps.packing import pack, run_tasks
 from resources.tables import TIMESTAMP
+
+EARLIEST = pa.scalar(-62_104_060_800_000_000, TIMESTAMP)
+LATEST = pa.scalar(253_370_764_800_000_000, TIMESTAMP)
+"""The years 2 to 9998: with the windows around them, times that Python, DuckDB and Spark all can say."""
 
 REJECTED = "rejected row"
 """The column of what could not be read; its blank keeps it apart from every column that Delta allows."""
@@ -49,10 +63,7 @@ def parse_files(
     def read(members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
         for number in members:
             for good, rejected in read_file(files[number], columns, options):
-                if good.num_rows:
-                    yield _good(good, schema, files[number].name, options)
-                if rejected.num_rows:
-                    yield _rejected(rejected, schema)
+                yield from _batches(good, rejected, schema, files[number].name, options)
 
     return run_tasks(spark, _packs(spark, files), read, from_arrow_schema(schema))
 
@@ -68,6 +79,44 @@ def parsed_schema(columns: pa.Schema) -> pa.Schema:
 def _packs(spark: SparkSession, files: Sequence[SourceFile]) -> tuple[tuple[int, ...], ...]:
     """Files of one task each, the sizes balanced; a few tasks a core keep all cores busy to the end."""
     return pack([file.size for file in files], 4 * spark.sparkContext.defaultParallelism)
+
+
+def _batches(
+    good: pa.RecordBatch, rejected: pa.RecordBatch, schema: pa.Schema, name: str, options: ColumnOptions
+) -> Iterator[pa.RecordBatch]:
+    """What was read of a file, in the columns of `parsed_schema`; rows of impossible times join the rejected."""
+    if rejected.num_rows:
+        yield _rejected(rejected, schema)
+    if not good.num_rows:
+        return
+    times = event_times(good.column(options.time_column), options)
+    possible = pc.and_(pc.greater_equal(times, EARLIEST), pc.less(times, LATEST))
+    kept, impossible = good.filter(possible), good.filter(pc.invert(possible))
+    if kept.num_rows:
+        yield _good(kept, schema, name, options)
+    if impossible.num_rows:
+        yield _rejected(_out_of_years(impossible, name), schema)
+
+
+def _out_of_years(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
+    """Rejected rows for events whose time `hamlet run` can count with, and the readers of a table cannot."""
+    rows = [
+        {
+            "source_file": name,
+            "raw": json.dumps(row, ensure_ascii=False, default=str),
+            "reason": "the time is outside the years 2 to 9998, which every reader of the tables knows",
+            "code": str(Reason.OUT_OF_RANGE),
+        }
+        for row in _as_text(batch)
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=REJECTED_SCHEMA)
+
+
+def _as_text(batch: pa.RecordBatch) -> list[dict[str, str | None]]:
+    """The rows as Arrow writes their values: Python's datetime knows no year 10000."""
+    return pa.table(
+        [column.cast(pa.string()) for column in batch.columns], names=batch.schema.names
+    ).to_pylist()
 
 
 def _good(batch: pa.RecordBatch, schema: pa.Schema, name: str, options: ColumnOptions) -> pa.RecordBatch:

@@ -47,9 +47,9 @@ def test_delta_rows_are_those_of_a_run_in_one_process(computed):
 def test_every_row_says_where_it_comes_from(computed):
     settings, warehouse, report = computed
     rows = warehouse.rows("computed_aggregates").to_pylist()
-    assert {(row["workload"], row["workload_hash"], row["run_id"], row["events_version"]) for row in rows} == {
-        ("test", settings.workload.hash, "run-1", report.events_version)
-    }
+    assert {
+        (row["workload"], row["workload_hash"], row["run_id"], row["events_version"]) for row in rows
+    } == {("test", settings.workload.hash, "run-1", report.events_version)}
     for row in rows:
         assert row["day"] == (row["window_end"] - timedelta(microseconds=1)).date()
     assert min(row["day"] for row in rows).isoformat() == "1969-12-31"
@@ -72,8 +72,12 @@ def test_publishing_twice_gives_the_same_rows_once(spark, computed):
     for _ in range(2):
         assert publish(spark, warehouse, "test") == len(expected)
         assert table_rows(warehouse, "trend_aggregates") == expected
-    other = settings_for(Path(settings.source.path), settings.warehouse, text="q: RETURN COUNT(*) PATTERN C WITHIN 1 h")
-    other = other.__class__(other.workload.__class__("other", other.workload.text), other.source, other.warehouse)
+    other = settings_for(
+        Path(settings.source.path), settings.warehouse, text="q: RETURN COUNT(*) PATTERN C WITHIN 1 h"
+    )
+    other = other.__class__(
+        other.workload.__class__("other", other.workload.text), other.source, other.warehouse
+    )
     execute(spark, warehouse, other, "run-2")
     publish(spark, warehouse, "other")
     kept = [row for row in warehouse.rows("trend_aggregates").to_pylist() if row["workload"] == "test"]
@@ -149,7 +153,7 @@ def test_a_limit_reached_in_a_task_is_the_engines_own_error(spark, tmp_path):
         text="q: RETURN COUNT(*) PATTERN A+ WHERE [k] WITHIN 1 h",
         engine="two_step",
     )
-    with pytest.raises(HamletError, match="two_step|trends") as refused:
+    with pytest.raises(HamletError, match=r"two_step|trends") as refused:
         compute(spark, settings)
     assert refused.value.code.startswith("E3")
     assert not Warehouse(settings.warehouse).exists("computed_aggregates")

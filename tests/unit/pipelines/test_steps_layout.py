@@ -1,0 +1,231 @@
+"""The pure decisions of the steps: packs, layout, names, ledger, drift, tasks; no JVM."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hamlet_core import plan
+from hamlet_core.errors import HamletError
+from pipelines.reading import (
+    ColumnEvidence,
+    ColumnOptions,
+    Evidence,
+    Format,
+    SourceFile,
+    discover,
+    infer_columns,
+    read_file,
+)
+from pipelines.settings import NamedWorkload
+from pipelines.steps.drift import columns_for_table
+from pipelines.steps.file_tasks import FileTask, file_tasks
+from pipelines.steps.layout import Layout, bucket_key, refuse_impossible_names, source_properties
+from pipelines.steps.ledger import Ledger
+from pipelines.steps.packing import pack
+from pipelines.steps.parsing import EARLIEST, LATEST, REJECTED, _batches, event_times, parsed_schema
+from resources.warehouse import DataFile, literal
+
+
+@given(st.lists(st.integers(0, 1000), max_size=40), st.integers(1, 12))
+def test_packs_hold_everything_once_and_none_is_twice_the_fair_share(sizes, parts):
+    packs = pack(sizes, parts)
+    assert sorted(index for members in packs for index in members) == list(range(len(sizes)))
+    assert all(packs)
+    assert len(packs) == min(parts, len(sizes))
+    heaviest = max((sum(sizes[index] for index in members) for members in packs), default=0)
+    assert heaviest <= sum(sizes) / max(len(packs), 1) + max([*sizes, len(sizes)], default=0)
+
+
+@pytest.mark.parametrize(
+    ("partitions", "columns", "key"),
+    [
+        (["ab", "abc", "ab"], "abc", ("a", "b")),
+        (["ab", "b", ""], "ab", ("b",)),
+        (["ab", "ac", "d"], "abcd", ("a",)),
+        (["a"], "b", ()),
+        ([""], "ab", ()),
+        ([], "ab", ()),
+        (["x", "xy"], "xy", ("x",)),
+    ],
+)
+def test_the_bucket_key_serves_as_many_queries_as_one_key_can(partitions, columns, key):
+    assert bucket_key([frozenset(one) for one in partitions], columns) == key
+
+
+@pytest.mark.parametrize(
+    ("rows", "cores", "buckets"),
+    [(0, 2, 2), (120_000, 2, 2), (200_000, 2, 4), (5_000_000, 2, 8), (5_000_000, 4, 16)],
+)
+def test_buckets_grow_with_the_events_up_to_a_few_a_core(rows, cores, buckets):
+    assert Layout.choose([frozenset("a")], "a", rows, cores).buckets == buckets
+
+
+def test_without_a_key_there_is_one_bucket():
+    assert Layout.choose([frozenset()], "a", 5_000_000, 2) == Layout((), 1)
+
+
+def test_a_layout_is_kept_in_the_properties_of_its_table():
+    layout = Layout(("a b", 'q"'), 7)
+    assert Layout.of(dict(layout.properties())) == layout
+
+
+@pytest.mark.parametrize(
+    "name", ["day", "DAY", "bucket", "event_time", "ingested_at", "a b", "a,b", "a=b", "(a)", ""]
+)
+def test_names_that_the_table_cannot_have_are_refused(name):
+    with pytest.raises(HamletError, match="E521"):
+        refuse_impossible_names(pa.schema([("time", pa.int64()), (name, pa.string())]))
+
+
+def test_names_that_the_table_can_have_pass():
+    refuse_impossible_names(
+        pa.schema([(name, pa.string()) for name in ("time", "a.b", "a-b", "`", "é", "Days")])
+    )
+
+
+def test_options_of_the_source_are_compared_as_text():
+    ((_, one),) = source_properties(ColumnOptions(time="at", type_value="Day"))
+    assert json.loads(one) == {"time": "at", "time_unit": "s", "type": None, "type_value": "Day"}
+    ((_, other),) = source_properties(ColumnOptions(time="at", type="kind", type_value="Day"))
+    assert json.loads(other)["type_value"] is None
+
+
+def source_file(name: str, fingerprint: str) -> SourceFile:
+    return SourceFile(f"/in/{name}", name, 1, fingerprint, Format.CSV)
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+LEDGER = Ledger({"f1": "a.csv"}, {"/in/a.csv": "f1"}, frozenset({NOON}))
+
+
+def test_the_ledger_lets_only_new_content_through():
+    files = [
+        source_file("a.csv", "f1"),
+        source_file("b.csv", "f1"),
+        source_file("c.csv", "f2"),
+        source_file("d.csv", "f2"),
+    ]
+    fresh, skipped = LEDGER.sift(files)
+    assert [file.name for file in fresh] == ["c.csv"]
+    assert {one.name: one.reason for one in skipped} == {
+        "a.csv": "already ingested",
+        "b.csv": "same content as a.csv, which is in",
+        "d.csv": "same content as c.csv, which is in",
+    }
+    with pytest.raises(HamletError, match=r"E522.*a\.csv has changed"):
+        LEDGER.sift([source_file("a.csv", "f9")])
+
+
+def test_an_ingest_is_later_than_all_others_and_of_whole_milliseconds():
+    assert LEDGER.next_ingest(NOON - timedelta(hours=1)) == NOON + timedelta(milliseconds=1)
+    assert LEDGER.next_ingest(NOON + timedelta(microseconds=2_999)) == NOON + timedelta(milliseconds=2)
+
+
+TABLE = pa.schema([("i", pa.int64()), ("x", pa.float64()), ("s", pa.string())])
+
+
+def columns(**types: pa.DataType) -> pa.Schema:
+    return pa.schema(list(types.items()))
+
+
+def seen(*names: str) -> Evidence:
+    return Evidence(tuple(ColumnEvidence(name, integers=3) for name in names))
+
+
+def test_the_types_of_the_table_win_where_nothing_is_lost():
+    new = columns(i=pa.int64(), x=pa.int64(), s=pa.int64(), n=pa.bool_())
+    agreed = columns_for_table(new, seen("i", "x", "s", "n"), TABLE)
+    assert [str(field.type) for field in agreed] == ["int64", "double", "string", "bool"]
+    assert (
+        columns_for_table(columns(i=pa.string()), Evidence((ColumnEvidence("i"),)), TABLE).field("i").type
+        == pa.int64()
+    )
+
+
+@pytest.mark.parametrize(
+    "new", [columns(i=pa.float64()), columns(x=pa.string()), columns(i=pa.string()), columns(I=pa.int64())]
+)
+def test_a_retyped_or_respelt_column_is_refused(new):
+    with pytest.raises(HamletError, match="E525"):
+        columns_for_table(new, seen(*new.names), TABLE)
+
+
+QUERIES = plan(
+    """
+    by_k: RETURN COUNT(*) PATTERN A WHERE [k] WITHIN 1 min
+    by_kg: RETURN g, COUNT(*) PATTERN A WHERE [k] GROUP-BY g WITHIN 1 min
+    by_g: RETURN g, COUNT(*) PATTERN A GROUP-BY g WITHIN 1 min
+    """
+)
+FILES = [
+    DataFile(f"/w/{bucket}/{name}", 10, 1, {"bucket": str(bucket)}) for bucket in range(3) for name in "ab"
+]
+
+
+def test_queries_go_bucket_by_bucket_where_their_partitions_allow_it():
+    everything = tuple(file.path for file in FILES)
+    assert file_tasks(QUERIES, Layout(("k",), 3), FILES, 8) == (
+        FileTask(("by_k", "by_kg"), (("/w/0/a", "/w/0/b"),)),
+        FileTask(("by_k", "by_kg"), (("/w/1/a", "/w/1/b"),)),
+        FileTask(("by_k", "by_kg"), (("/w/2/a", "/w/2/b"),)),
+        FileTask(("by_g",), (everything,)),
+    )
+    packed = file_tasks(QUERIES, Layout(("k",), 3), FILES, 2)
+    assert [len(task.inputs) for task in packed] == [2, 1, 1]
+
+
+def test_without_a_key_each_query_is_a_task_and_without_files_there_is_none():
+    assert [task.queries for task in file_tasks(QUERIES, Layout((), 1), FILES, 8)] == [
+        ("by_k",),
+        ("by_kg",),
+        ("by_g",),
+    ]
+    assert file_tasks(QUERIES, Layout(("k",), 2), [], 8) == ()
+
+
+def test_integer_times_count_units_from_the_epoch():
+    times = pa.array([-1, 0, 90], pa.int64())
+    seconds = event_times(times, ColumnOptions(time_unit="min")).cast(pa.int64()).to_pylist()
+    assert seconds == [-60_000_000, 0, 5_400_000_000]
+    days = event_times(pa.array([1], pa.date32()), ColumnOptions())
+    assert days.cast(pa.int64()).to_pylist() == [86_400_000_000]
+
+
+def test_times_that_no_reader_can_say_go_to_quarantine(tmp_path):
+    (tmp_path / "far.csv").write_text("time,type,n\n0,A,1\n-800000,A,2\n3000000,B,3\n")
+    files = discover(tmp_path / "far.csv")
+    options = ColumnOptions(time_unit="d")
+    columns = infer_columns(files, options=options)
+    ((good, rejected),) = read_file(files[0], columns, options)
+    assert good.num_rows == 3
+    kept, refused = _batches(good, rejected, parsed_schema(columns), "far.csv", options)
+    assert kept.column("n").to_pylist() == [1]
+    rows = refused.column(REJECTED).to_pylist()
+    assert [(row["code"], row["raw"]) for row in rows] == [
+        ("E416", '{"time": "-800000", "type": "A", "n": "2"}'),
+        ("E416", '{"time": "3000000", "type": "B", "n": "3"}'),
+    ]
+    assert "years 2 to 9998" in rows[0]["reason"]
+
+
+def test_the_limits_of_time_are_new_years_days():
+    assert (EARLIEST.as_py(), LATEST.as_py()) == (
+        datetime(2, 1, 1, tzinfo=UTC),
+        datetime(9999, 1, 1, tzinfo=UTC),
+    )
+
+
+@pytest.mark.parametrize("name", ["", "a b", "../x", "a'b", "x" * 101])
+def test_a_name_that_could_be_more_than_a_name_is_refused(name):
+    with pytest.raises(HamletError, match="E530"):
+        NamedWorkload(name, "")
+
+
+def test_a_text_is_a_literal_whatever_is_in_it():
+    assert literal("it's a \\ b") == "'it\\'s a \\\\ b'"
