@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,13 +99,22 @@ def _timings(summary: RunSummary) -> list[str]:
 
 
 def _next_steps(warehouse: Path) -> list[str]:
+    hamlet = command_name()
     place = "" if str(warehouse) == "warehouse" else f" --warehouse {warehouse}"
     return [
         "",
         "What now:",
-        f"  hamlet ui{place}            assets, runs and checks in the browser",
-        f'  hamlet query "SHOW TABLES"{place}',
-        f'  hamlet query "SELECT * FROM trend_aggregates ORDER BY log2 DESC LIMIT 5"{place}',  # noqa: S608 - for people to type
-        f'  hamlet query "SELECT code, count(*) FROM events_quarantine GROUP BY code"{place}',  # noqa: S608
-        f"  The tables are Delta tables in {warehouse}/: read them with Spark, DuckDB, Polars or pandas.",
+        f"  {hamlet} ui{place}",
+        f'  {hamlet} query "SHOW TABLES"{place}',
+        f'  {hamlet} query "SELECT * FROM trend_aggregates ORDER BY log2 DESC LIMIT 5"{place}',  # noqa: S608 - for people to type
+        f'  {hamlet} query "SELECT code, count(*) FROM events_quarantine GROUP BY code"{place}',  # noqa: S608
+        f"The first shows assets, runs and checks in the browser. The tables are Delta tables in {warehouse}/:",
+        "read them with Spark, DuckDB, Polars or pandas.",
     ]
+
+
+def command_name() -> str:
+    """What to type for `hamlet` here: its name, or its path where the PATH does not lead to it."""
+    if shutil.which("hamlet"):
+        return "hamlet"
+    return os.path.relpath(Path(sys.executable).parent / "hamlet")

@@ -14,7 +14,7 @@ from hamlet_core.errors import HamletError
 from pipelines import example
 from pipelines.cli import main
 from pipelines.commands import main_run
-from pipelines.commands.demo import digest
+from pipelines.commands.demo import command_name, digest
 from pipelines.main_job import CheckResult, RunSummary
 from pipelines.settings import JobSettings
 from pipelines.steps.metrics import Metric
@@ -157,6 +157,17 @@ def test_demo_compares_its_numbers_with_those_before(
     pretend(monkeypatch, summary(GREEN), publish(3.0))
     assert main(["demo", "--warehouse", str(tmp_path)]) == 0
     assert "not those of before." in capsys.readouterr().out
+
+
+def test_what_to_type_is_what_works_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", str(tmp_path / ".venv" / "bin" / "python"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "")
+    assert command_name() == ".venv/bin/hamlet"
+    command = tmp_path / "hamlet"
+    command.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert command_name() == "hamlet"
 
 
 def test_a_digest_ignores_the_order_of_rows() -> None:
