@@ -54,6 +54,7 @@ def run_main_job(
     if instance is None:
         with dg.DagsterInstance.ephemeral() as ephemeral:
             return run_main_job(settings, ephemeral, wait_seconds=wait_seconds, log_level=log_level)
+    settings.workload.plans  # noqa: B018 - a bad workload is refused before anything is touched
     started, run_id = time.monotonic(), str(uuid.uuid4())
     job = definitions(PipelineConfiguration.of(settings, wait_seconds)).resolve_job_def(MAIN_JOB)
     logging = {"loggers": {"console": {"config": {"log_level": log_level}}}}
