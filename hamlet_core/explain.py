@@ -14,7 +14,7 @@ from hamlet_core.language.literals import duration_text
 from hamlet_core.language.parser import parse_syntax
 from hamlet_core.language.syntax import AggregateFunction, Atom, Pattern, Workload
 from hamlet_core.language.writer import write_expression, write_pattern, write_query
-from hamlet_core.pattern.automaton import CLEAN, Automaton, Edge, Gaps
+from hamlet_core.pattern.automaton import Automaton, Edge, Gap
 from hamlet_core.pattern.construction import negated_patterns
 from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload, position_sets
 from hamlet_core.predicates.kinds import Kind
@@ -133,13 +133,13 @@ def _lines(
     for start in automaton.starts:
         yield (
             f"  start -> {names[start.position]}",
-            _noted("O(1)" * priced, _gap(start.gaps, label, "before it")),
+            _noted("O(1)" * priced, _gap(start.gap, label, "before it")),
         )
     for edge in automaton.edges:
-        notes = (_cost(analysed, automaton, edge) * priced, _gap(edge.gaps, label, "in between"))
+        notes = (_cost(analysed, automaton, edge) * priced, _gap(edge.gap, label, "in between"))
         yield f"  {names[edge.source]} -> {names[edge.target]}", _noted(*notes)
     for end in automaton.ends:
-        yield f"  {names[end.position]} -> end", _noted("O(1)" * priced, _gap(end.gaps, label, "after it"))
+        yield f"  {names[end.position]} -> end", _noted("O(1)" * priced, _gap(end.gap, label, "after it"))
     for index, (negation, body) in enumerate(
         zip(automaton.negations, negated_patterns(pattern), strict=True)
     ):
@@ -186,14 +186,12 @@ def _scanning(analysed: AnalysedQuery) -> str:
     conditions = [found for edge in edges if (found := _conditions(analysed, analysed.automaton, edge))]
     if conditions:
         return f"{conditions[0]} in an ambiguous pattern"
-    return "NOT in an ambiguous pattern" if any(edge.gaps != CLEAN for edge in edges) else ""
+    return "NOT in an ambiguous pattern" if any(edge.gap for edge in edges) else ""
 
 
-def _gap(gaps: Gaps, label: str, where: str) -> str:
-    if gaps == CLEAN:
-        return ""
-    ways = (" and no ".join(f"{label}{index}" for index in sorted(gap)) for gap in gaps)
-    return f"no {' or no '.join(ways)} {where}"
+def _gap(gap: Gap, label: str, where: str) -> str:
+    absent = " and ".join(f"no {label}{index}" for index in sorted(gap))
+    return f"{absent} {where}" if absent else ""
 
 
 def _memory(analysed: AnalysedQuery, engine: str) -> Iterator[str]:
@@ -205,7 +203,7 @@ def _memory(analysed: AnalysedQuery, engine: str) -> Iterator[str]:
     automaton = analysed.automaton
     if analysed.ambiguous:
         edges, ends = automaton.edges, automaton.ends
-        if _scanning(analysed) or any(end.gaps != CLEAN for end in ends):
+        if _scanning(analysed) or any(end.gap for end in ends):
             yield f"a total per matched event of a window, because of {_scanning(analysed) or 'NOT at the end'}"
         elif edges or ends:
             yield "a total per set of positions"
@@ -213,8 +211,8 @@ def _memory(analysed: AnalysedQuery, engine: str) -> Iterator[str]:
     yield "a running total per position"
     names = _names(automaton)
     scanned = [edge.source for edge in automaton.edges if _conditions(analysed, automaton, edge)]
-    gaps = [edge.source for edge in automaton.edges if edge.gaps != CLEAN and edge.source not in scanned]
-    gaps += [end.position for end in automaton.ends if end.gaps != CLEAN and end.position not in scanned]
+    gaps = [edge.source for edge in automaton.edges if edge.gap and edge.source not in scanned]
+    gaps += [end.position for end in automaton.ends if end.gap and end.position not in scanned]
     for positions, why in ((scanned, "conditions on its next event"), (gaps, "NOT behind it")):
         for position in dict.fromkeys(positions):
             yield f"a total per event of {names[position]} in a window, because of {why}"
@@ -244,17 +242,16 @@ def mermaid(analysed: AnalysedQuery) -> Iterator[str]:
     for position, name in zip(automaton.positions, _names(automaton), strict=True):
         yield f'  p{position.index}(["{_quoted(name)}"])'
     for start in automaton.starts:
-        yield f"  start((start)) {_arrow(absent, start.gaps)} p{start.position}"
+        yield f"  start((start)) {_arrow(absent, start.gap)} p{start.position}"
     for edge in automaton.edges:
-        arrow = _arrow(absent, edge.gaps, _conditions(analysed, automaton, edge))
+        arrow = _arrow(absent, edge.gap, _conditions(analysed, automaton, edge))
         yield f"  p{edge.source} {arrow} p{edge.target}"
     for end in automaton.ends:
-        yield f"  p{end.position} {_arrow(absent, end.gaps)} finish((end))"
+        yield f"  p{end.position} {_arrow(absent, end.gap)} finish((end))"
 
 
-def _arrow(absent: Sequence[str], gaps: Gaps, conditions: str = "") -> str:
-    ways = [" and ".join(f"no {absent[index]}" for index in sorted(gap)) for gap in gaps if gap]
-    label = _noted(conditions, " or ".join(ways))
+def _arrow(absent: Sequence[str], gap: Gap, conditions: str = "") -> str:
+    label = _noted(conditions, " and ".join(f"no {absent[index]}" for index in sorted(gap)))
     return f'-->|"{_quoted(label)}"|' if label else "-->"
 
 

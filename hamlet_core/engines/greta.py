@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from hamlet_core.algebra.aggregates import Algebra, LatestStart
 from hamlet_core.engines.prepared import Incoming, Node, Pair, PreparedQuery, needs_scan
-from hamlet_core.pattern.automaton import CLEAN, Gaps
+from hamlet_core.pattern.automaton import Gap
 
 Element: TypeAlias = Any
 Sides: TypeAlias = frozenset[int]
@@ -82,24 +82,22 @@ class Fold(ABC):
     def step(self, time: int, rows: Sequence[int]) -> None:
         """Fold the positive events of one time stamp."""
 
-    def since(self, gaps: Gaps) -> int | None:
+    def since(self, gap: Gap) -> int | None:
         """Events at this time or later see a clean gap until now; None: all do."""
-        if gaps == CLEAN:
-            return None
-        latest = [negation.latest() for negation in self.negations]
-        bounds = [[start for index in gap if (start := latest[index]) is not None] for gap in gaps]
-        return min(max(bound) for bound in bounds) if all(bounds) else None
+        return max(
+            (start for index in gap if (start := self.negations[index].latest()) is not None), default=None
+        )
 
     def may_start(self, position: int) -> bool:
-        gaps = self.node.starts.get(position)
-        return gaps is not None and self.since(gaps) is None
+        gap = self.node.starts.get(position)
+        return gap is not None and self.since(gap) is None
 
     def may_end(self, position: int, time: int) -> bool:
         """Whether a trend whose last event is at `time` is complete, now that the window closes."""
-        gaps = self.node.ends.get(position)
-        if gaps is None:
+        gap = self.node.ends.get(position)
+        if gap is None:
             return False
-        since = self.since(gaps)
+        since = self.since(gap)
         return since is None or time >= since
 
     def plus(self, left: Element, right: Element) -> Element:
@@ -117,12 +115,10 @@ class PathFold(Fold):
         self.history: list[list[tuple[int, int, Element]] | None] = [
             [] if node.scans(p) else None for p in size
         ]
-        waiting = {
-            (edge.source, edge.gaps) for edges in node.incoming for edge in edges if not edge.condition
-        }
+        waiting = {(edge.source, edge.gap) for edges in node.incoming for edge in edges if not edge.condition}
         waiting.update(node.ends.items())
         self.running: list[Element] = [None] * len(size)
-        self.waiting = {key: Waiting(algebra) for key in waiting if key[1] != CLEAN}
+        self.waiting = {key: Waiting(algebra) for key in waiting if key[1]}
         self.queues = [[queue for (source, _), queue in self.waiting.items() if source == p] for p in size]
 
     def step(self, time: int, rows: Sequence[int]) -> None:
@@ -145,12 +141,12 @@ class PathFold(Fold):
     def over(self, edge: Incoming, row: int) -> Element:
         if edge.condition:
             return self.scan(edge.condition, edge, row)
-        if edge.gaps == CLEAN:
+        if not edge.gap:
             return self.running[edge.source]
-        return self.waiting[edge.source, edge.gaps].total(self.since(edge.gaps))
+        return self.waiting[edge.source, edge.gap].total(self.since(edge.gap))
 
     def scan(self, condition: Pair, edge: Incoming, row: int) -> Element:
-        since = self.since(edge.gaps)
+        since = self.since(edge.gap)
         total: Element = None
         for time, earlier, element in self.history[edge.source] or ():
             if (since is None or time >= since) and condition(earlier, row):
@@ -165,10 +161,10 @@ class PathFold(Fold):
         if history is not None:
             history.append((time, row, element))
 
-    def finished(self, position: int, gaps: Gaps) -> Element:
-        if gaps == CLEAN:
+    def finished(self, position: int, gap: Gap) -> Element:
+        if not gap:
             return self.running[position]
-        return self.waiting[position, gaps].total(self.since(gaps))
+        return self.waiting[position, gap].total(self.since(gap))
 
     def latest(self) -> int | None:
         """As a negated pattern: the latest start of its matches that ended before now (it has no edge gaps)."""
@@ -179,8 +175,8 @@ class PathFold(Fold):
     def finish(self) -> Outcome:
         """Close the window: the element of all trends, by the side they match."""
         outcome: Outcome = {}
-        for position, gaps in self.node.ends.items():
-            element = self.finished(position, gaps)
+        for position, gap in self.node.ends.items():
+            element = self.finished(position, gap)
             if element is not None:
                 side = frozenset({self.node.automaton.positions[position].side})
                 outcome[side] = self.plus(outcome.get(side), element)
@@ -208,7 +204,7 @@ class SetFold(Fold):
         self.running: dict[tuple[int, ...], Standing] = {}
         self.history: list[Standing] = []
         self.scanning = needs_scan(node)
-        self.keeps = self.scanning or any(gaps != CLEAN for gaps in node.ends.values())
+        self.keeps = self.scanning or any(node.ends.values())
 
     def step(self, time: int, rows: Sequence[int]) -> None:
         gathered = [
@@ -245,7 +241,7 @@ class SetFold(Fold):
         """The place in `before.members` of one position from which the event may follow at `position`."""
         for edge in self.node.incoming[position]:
             if edge.source in before.members:
-                since = self.since(edge.gaps)
+                since = self.since(edge.gap)
                 if (since is None or before.time >= since) and edge.holds(before.row, row):
                     return before.members.index(edge.source)
         return None

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from hamlet_core.algebra.aggregates import Algebra
 from hamlet_core.events import Stream
-from hamlet_core.pattern.automaton import CLEAN, Automaton, Gaps
+from hamlet_core.pattern.automaton import Automaton, Gap
 from hamlet_core.pattern.conditions import Adjacent
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.evaluate import compile_adjacent, compile_local
@@ -25,7 +25,7 @@ class Incoming:
     """An edge into a position: where from, over which gap, under which condition (None: none) on the two rows."""
 
     source: int
-    gaps: Gaps
+    gap: Gap
     condition: Pair | None
 
     def holds(self, earlier: int, later: int) -> bool:
@@ -40,9 +40,9 @@ class Node:
     automaton: Automaton
     bindable: tuple[tuple[int, ...], ...]
     """Row -> positions the event may take (type and local predicates)."""
-    starts: Mapping[int, Gaps]
+    starts: Mapping[int, Gap]
     incoming: tuple[tuple[Incoming, ...], ...]
-    ends: Mapping[int, Gaps]
+    ends: Mapping[int, Gap]
     negations: tuple[Node, ...]
 
     def binds(self, row: int) -> bool:
@@ -97,13 +97,13 @@ def _node(
     incoming: list[list[Incoming]] = [[] for _ in positions]
     for edge in automaton.edges:
         names = positions[edge.source].alias, positions[edge.target].alias
-        incoming[edge.target].append(Incoming(edge.source, edge.gaps, _all(pairs.get(names, []))))
+        incoming[edge.target].append(Incoming(edge.source, edge.gap, _all(pairs.get(names, []))))
     return Node(
         automaton,
         tuple(_bindable(automaton, stream, local)),
-        {border.position: border.gaps for border in automaton.starts},
+        {border.position: border.gap for border in automaton.starts},
         tuple(map(tuple, incoming)),
-        {border.position: border.gaps for border in automaton.ends},
+        {border.position: border.gap for border in automaton.ends},
         tuple(_node(negation, stream, local, pairs) for negation in automaton.negations),
     )
 
@@ -124,4 +124,4 @@ def _bindable(
 
 def needs_scan(node: Node) -> bool:
     """Whether a determinised step depends on the pair of events: adjacent conditions, or gaps between events."""
-    return any(edge.condition or edge.gaps != CLEAN for edges in node.incoming for edge in edges)
+    return any(edge.condition or edge.gap for edges in node.incoming for edge in edges)

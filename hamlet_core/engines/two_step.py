@@ -12,7 +12,7 @@ from typing import Any
 from hamlet_core.engines.partitions import Outcome
 from hamlet_core.engines.prepared import Node, PreparedQuery
 from hamlet_core.errors import StreamError
-from hamlet_core.pattern.automaton import Gaps
+from hamlet_core.pattern.automaton import Gap
 
 TREND_LIMIT = 1_000_000
 """The most sequences, complete or not, that one window of one partition may hold."""
@@ -77,24 +77,21 @@ class Listing:
             for position in self.node.bindable[row]
             for edge in self.node.incoming[position]
             if edge.source == binding[-1]
-            and self.clean(edge.gaps, self.times[last], self.times[row])
+            and self.clean(edge.gap, self.times[last], self.times[row])
             and edge.holds(last, row)
         )
         return Trend((*trend.rows, row), bindings) if bindings else None
 
     def ends(self, position: int, row: int) -> bool:
-        gaps = self.node.ends.get(position)
-        return gaps is not None and self.clean(gaps, self.times[row], None)
+        gap = self.node.ends.get(position)
+        return gap is not None and self.clean(gap, self.times[row], None)
 
-    def clean(self, gaps: Gaps, after: int | None, before: int | None) -> bool:
-        """Whether some alternative has no match strictly inside (after, before); None is the window's border."""
-        return any(
-            not any(
-                (after is None or start > after) and (before is None or end < before)
-                for index in gap
-                for start, end in self.negated[index]
-            )
-            for gap in gaps
+    def clean(self, gap: Gap, after: int | None, before: int | None) -> bool:
+        """Whether no negated match lies strictly inside (after, before); None is the window's border."""
+        return not any(
+            (after is None or start > after) and (before is None or end < before)
+            for index in gap
+            for start, end in self.negated[index]
         )
 
     def count(self) -> None:

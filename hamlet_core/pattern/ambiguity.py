@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
-from hamlet_core.pattern.automaton import CLEAN, Automaton
+from hamlet_core.pattern.automaton import Automaton
 
 Pair: TypeAlias = tuple[int, int]
 PositionSet: TypeAlias = tuple[int, ...]
@@ -75,7 +75,7 @@ def reachable_sets(
     `uncertain(position)` and `uncertain_edge(source, target)` say what a predicate may take away at run time.
     """
     found: set[PositionSet] = set()
-    reach = {border.position: border.gaps == CLEAN for border in automaton.starts}
+    reach = {border.position: not border.gap for border in automaton.starts}
     waiting: list[PositionSet] = []
     while True:
         for members in _sets(automaton, reach, uncertain, limit):
@@ -96,7 +96,7 @@ def _reach(
     reach: dict[int, bool] = {}
     for edge in automaton.edges:
         if edge.source in members:
-            sure = edge.gaps == CLEAN and not uncertain_edge(edge.source, edge.target)
+            sure = not edge.gap and not uncertain_edge(edge.source, edge.target)
             reach[edge.target] = reach.get(edge.target, False) or sure
     return reach
 

@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 Gap: TypeAlias = frozenset[int]
-"""Indexes of negated patterns that must all be absent."""
+"""Indexes of negated patterns that must all be absent between two events, or before or after a trend."""
 
-Gaps: TypeAlias = tuple[Gap, ...]
-"""Alternatives: a gap is clean if every negated pattern of at least one of them is absent."""
-
-CLEAN: Gaps = (frozenset(),)
+CLEAN: Gap = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +28,24 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An event at `source` may directly precede one at `target` if `gaps` is clean between them."""
+    """An event at `source` may directly precede one at `target` if `gap` is clean between them."""
 
     source: int
     target: int
-    gaps: Gaps
+    gap: Gap
 
 
 @dataclass(frozen=True, slots=True)
 class Border:
-    """A trend may start (or end) at `position` if `gaps` is clean before (after) it inside the window."""
+    """A trend may start (or end) at `position` if `gap` is clean before (after) it inside the window."""
 
     position: int
-    gaps: Gaps
+    gap: Gap
 
 
 @dataclass(frozen=True, slots=True)
 class Automaton:
-    """All trends of a pattern are the words of this automaton; `negations` are those that `gaps` name."""
+    """All trends of a pattern are the words of this automaton; `negations` are those that gaps name."""
 
     positions: tuple[Position, ...]
     starts: tuple[Border, ...]
@@ -76,14 +73,3 @@ class Automaton:
             yield self.positions[edge.source], self.positions[edge.target]
         for negation in self.negations:
             yield from negation.all_edges()
-
-
-def alternatives(gaps: Iterable[Gap]) -> Gaps:
-    """The least demanding alternatives, in a fixed order: a gap that demands more than another is dropped.
-
-    >>> alternatives([frozenset({0}), frozenset({0, 1})])
-    (frozenset({0}),)
-    """
-    unique = set(gaps)
-    least = [gap for gap in unique if not any(other < gap for other in unique)]
-    return tuple(sorted(least, key=sorted))

@@ -10,56 +10,64 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
-from typing import TypeAlias, assert_never
+from typing import TypeAlias, TypeVar, assert_never
 
 from hamlet_core.language import syntax
-from hamlet_core.pattern.automaton import Automaton, Border, Edge, Gap, Position, alternatives
+from hamlet_core.pattern.automaton import CLEAN, Automaton, Border, Edge, Gap, Position
 
-GapSet: TypeAlias = frozenset[Gap]
+Key = TypeVar("Key")
 Refuse: TypeAlias = Callable[[str, str, str, syntax.Pattern], Exception]
 """(code, message, hint, culprit) -> the error to raise."""
 
-NO_GAP: Gap = frozenset()
 NOT_ALONE = "NOT stands only as a part of a sequence"
 NOT_HINT = "write SEQ(A, NOT B, C), SEQ(A, NOT B) or SEQ(NOT B, C)"
 EMPTY_HINT = "let at least one event be there: use + in place of *, or leave ? out"
-NULLABLE: GapSet = frozenset({NO_GAP})
-NEVER: GapSet = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """What a sub-pattern contributes: gaps before its first, after its last, between events, and when empty."""
+    """What a sub-pattern contributes: the gaps before its first events, after its last, and between events.
 
-    first: Mapping[int, GapSet]
-    last: Mapping[int, GapSet]
-    follow: Mapping[tuple[int, int], GapSet]
-    empty: GapSet
+    `empty` has the gap of every way in which the sub-pattern may be absent. Of two ways over the same edge one
+    demands less, because only `?` and `*` make a second way, and theirs demands nothing: that one is kept.
+    """
+
+    first: Mapping[int, Gap]
+    last: Mapping[int, Gap]
+    follow: Mapping[tuple[int, int], Gap]
+    empty: frozenset[Gap]
 
     def edge_gaps(self) -> Iterable[Gap]:
         """Every gap at an edge of the fragment."""
-        for gaps in (*self.first.values(), *self.last.values(), self.empty):
-            yield from gaps
+        return (*self.first.values(), *self.last.values(), *self.empty)
 
 
+NULLABLE = frozenset({CLEAN})
+NEVER: frozenset[Gap] = frozenset()
 EMPTY = Fragment({}, {}, {}, NULLABLE)
 
 
-def _both(left: GapSet, right: GapSet) -> GapSet:
-    return frozenset(one | other for one, other in product(left, right))
+def _least(gaps: Iterable[Gap]) -> Gap:
+    """The gap that demands least."""
+    return min(gaps, key=len)
 
 
-def _union(*maps: Mapping[object, GapSet]) -> dict[object, GapSet]:
-    merged: dict[object, GapSet] = {}
+def _union(*maps: Mapping[Key, Gap]) -> dict[Key, Gap]:
+    merged: dict[Key, Gap] = {}
     for mapping in maps:
-        for key, gaps in mapping.items():
-            merged[key] = merged.get(key, NEVER) | gaps
+        for key, gap in mapping.items():
+            merged[key] = _least((merged.get(key, gap), gap))
     return merged
 
 
-def _crossing(left: Fragment, right: Fragment) -> dict[tuple[int, int], GapSet]:
+def _through(absent: frozenset[Gap], border: Mapping[int, Gap]) -> dict[int, Gap]:
+    """A border seen through a neighbour that may be absent in these ways."""
+    return {position: gap | _least(absent) for position, gap in border.items() if absent}
+
+
+def _crossing(left: Fragment, right: Fragment) -> dict[tuple[int, int], Gap]:
     return {
-        (source, target): _both(after, before)
+        (source, target): after | before
         for source, after in left.last.items()
         for target, before in right.first.items()
     }
@@ -67,30 +75,27 @@ def _crossing(left: Fragment, right: Fragment) -> dict[tuple[int, int], GapSet]:
 
 def concatenate(left: Fragment, right: Fragment) -> Fragment:
     """SEQ of two fragments."""
-    first = {position: _both(left.empty, gaps) for position, gaps in right.first.items() if left.empty}
-    last = {position: _both(gaps, right.empty) for position, gaps in left.last.items() if right.empty}
     return Fragment(
-        _union(left.first, first),  # type: ignore[arg-type]
-        _union(right.last, last),  # type: ignore[arg-type]
-        _union(left.follow, right.follow, _crossing(left, right)),  # type: ignore[arg-type]
-        _both(left.empty, right.empty),
+        _union(left.first, _through(left.empty, right.first)),
+        _union(right.last, _through(right.empty, left.last)),
+        _union(left.follow, right.follow, _crossing(left, right)),
+        frozenset(one | other for one, other in product(left.empty, right.empty)),
     )
 
 
 def either(left: Fragment, right: Fragment) -> Fragment:
     """OR of two fragments."""
     return Fragment(
-        _union(left.first, right.first),  # type: ignore[arg-type]
-        _union(left.last, right.last),  # type: ignore[arg-type]
-        _union(left.follow, right.follow),  # type: ignore[arg-type]
+        _union(left.first, right.first),
+        _union(left.last, right.last),
+        _union(left.follow, right.follow),
         left.empty | right.empty,
     )
 
 
 def repeat(body: Fragment) -> Fragment:
     """Kleene plus: the last event of an iteration may precede the first of the next, with no gap rule."""
-    follow = _union(body.follow, _crossing(body, body))  # type: ignore[arg-type]
-    return Fragment(body.first, body.last, follow, body.empty)  # type: ignore[arg-type]
+    return Fragment(body.first, body.last, _union(body.follow, _crossing(body, body)), body.empty)
 
 
 class _Construction:
@@ -132,7 +137,7 @@ class _Construction:
     def atom(self, atom: syntax.Atom) -> Fragment:
         index = len(self.positions)
         self.positions.append(Position(index, atom.type, atom.alias, self.side))
-        return Fragment({index: NULLABLE}, {index: NULLABLE}, {}, NEVER)
+        return Fragment({index: CLEAN}, {index: CLEAN}, {}, NEVER)
 
     def part(self, pattern: syntax.Pattern) -> Fragment:
         if not isinstance(pattern, syntax.Not):
@@ -167,9 +172,9 @@ class _Construction:
     def automaton(self, fragment: Fragment) -> Automaton:
         return Automaton(
             tuple(self.positions),
-            tuple(Border(position, alternatives(gaps)) for position, gaps in sorted(fragment.first.items())),
-            tuple(Edge(*pair, alternatives(gaps)) for pair, gaps in sorted(fragment.follow.items())),
-            tuple(Border(position, alternatives(gaps)) for position, gaps in sorted(fragment.last.items())),
+            tuple(Border(position, gap) for position, gap in sorted(fragment.first.items())),
+            tuple(Edge(*pair, gap) for pair, gap in sorted(fragment.follow.items())),
+            tuple(Border(position, gap) for position, gap in sorted(fragment.last.items())),
             tuple(self.negations),
         )
 
@@ -181,7 +186,7 @@ def negated(pattern: syntax.Not, refuse: Refuse) -> Automaton:
         raise refuse("E107", "NOT NOT has no meaning", hint, pattern)
     construction = _Construction(refuse)
     fragment = construction.fragment(pattern.body, top=False)
-    if NO_GAP in fragment.empty:
+    if CLEAN in fragment.empty:
         message = "the operand of NOT can match without any event, so it could never be absent"
         raise refuse("E106", message, EMPTY_HINT, pattern)
     if any(fragment.edge_gaps()):

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, assert_never
 from hamlet_core.errors import InvariantError
 from hamlet_core.language import syntax
 from hamlet_core.pattern.ambiguity import Pair, predecessors, successors, twins
-from hamlet_core.pattern.automaton import CLEAN, Automaton, Border, Gaps, alternatives
+from hamlet_core.pattern.automaton import Automaton, Border, Gap
 from hamlet_core.pattern.meaning import AnalysedQuery
 
 
@@ -29,20 +29,21 @@ def _broken(stage: str, what: str) -> NoReturn:
 
 
 def check_automaton(automaton: Automaton, stage: str = "construction") -> None:
-    """Positions numbered, borders and edges sorted and in range, gaps minimal, nothing unreachable or dead.
+    """Positions numbered, borders and edges sorted and in range, gaps that exist, nothing unreachable or dead.
 
     Negated automata are checked likewise; theirs have one side and no gap at an edge. Raises InvariantError E901.
     """
     _check_numbers(automaton, stage)
-    for gaps in _all_gaps(automaton):
-        _check_gaps(gaps, len(automaton.negations), stage)
+    for gap in _all_gaps(automaton):
+        if any(index not in range(len(automaton.negations)) for index in gap):
+            _broken(stage, f"the gap {sorted(gap)} names a negated pattern that does not exist")
     _check_sides(automaton, stage)
     _check_reach(automaton, stage)
     for negation in automaton.negations:
         check_automaton(negation, f"{stage} of a negated pattern")
         if negation.sides != 1:
             _broken(stage, "a negated pattern has two sides")
-        if any(border.gaps != CLEAN for border in (*negation.starts, *negation.ends)):
+        if any(border.gap for border in (*negation.starts, *negation.ends)):
             _broken(stage, "a negated pattern has a gap at its edge")
 
 
@@ -69,16 +70,9 @@ def _check_range(indexes: Iterable[int], places: range, stage: str) -> None:
         _broken(stage, "a border or an edge names a position that does not exist")
 
 
-def _all_gaps(automaton: Automaton) -> Iterable[Gaps]:
-    yield from (border.gaps for border in (*automaton.starts, *automaton.ends))
-    yield from (edge.gaps for edge in automaton.edges)
-
-
-def _check_gaps(gaps: Gaps, negations: int, stage: str) -> None:
-    if not gaps or gaps != alternatives(gaps):
-        _broken(stage, f"the gap alternatives {gaps} are not minimal and sorted")
-    if any(index not in range(negations) for gap in gaps for index in gap):
-        _broken(stage, f"a gap of {gaps} names a negated pattern that does not exist")
+def _all_gaps(automaton: Automaton) -> Iterable[Gap]:
+    yield from (border.gap for border in (*automaton.starts, *automaton.ends))
+    yield from (edge.gap for edge in automaton.edges)
 
 
 def _check_sides(automaton: Automaton, stage: str) -> None:

@@ -75,7 +75,7 @@ FAULTS = (
         "an adjacent predicate does not reach across a NOT",
         PREPARED,
         "pairs.get(names, [])",
-        "pairs.get(names, []) if edge.gaps == CLEAN else []",
+        "pairs.get(names, []) if not edge.gap else []",
     ),
     Fault(
         "NOT of unknown is true",
@@ -146,8 +146,8 @@ def _mixed(found: Any, shared: int, stream: Stream) -> Any:
     Fault(
         "a NOT before an absent optional part is forgotten",
         CONSTRUCTION,
-        "last = {position: _both(gaps, right.empty) ",
-        "last = {position: gaps ",
+        "_through(right.empty, left.last)",
+        "left.last if right.empty else {}",
     ),
     # --- aggregates
     Fault("AVG divides by COUNT(*)", AGGREGATES, "present = by_part[", "present = trends or by_part["),
@@ -166,8 +166,8 @@ def _mixed(found: Any, shared: int, stream: Stream) -> Any:
     Fault(
         "MIN over all events, in a trend or not",
         GRETA,
-        "            element = self.finished(position, gaps)",
-        "            element = _over_all(self, self.finished(position, gaps))",
+        "            element = self.finished(position, gap)",
+        "            element = _over_all(self, self.finished(position, gap))",
         """
 
 def _over_all(fold: PathFold, element: Element) -> Element:

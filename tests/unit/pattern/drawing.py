@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from hamlet_core.pattern.automaton import CLEAN, Automaton, Gaps
+from hamlet_core.pattern.automaton import Automaton, Gap
 
 
 def drawn(automaton: Automaton) -> set[str]:
-    """Every start, edge and end by aliases, with its gap alternatives: `no 0|1+2` is N0, or both N1 and N2."""
+    """Every start, edge and end by aliases and its gap: `no 0+1` is neither N0 nor N1."""
     alias = [position.alias for position in automaton.positions]
-    lines = {f"start {alias[start.position]}{_gap(start.gaps)}" for start in automaton.starts}
-    lines |= {f"{alias[edge.source]} {alias[edge.target]}{_gap(edge.gaps)}" for edge in automaton.edges}
-    return lines | {f"{alias[end.position]} end{_gap(end.gaps)}" for end in automaton.ends}
+    lines = {f"start {alias[start.position]}{_gap(start.gap)}" for start in automaton.starts}
+    lines |= {f"{alias[edge.source]} {alias[edge.target]}{_gap(edge.gap)}" for edge in automaton.edges}
+    return lines | {f"{alias[end.position]} end{_gap(end.gap)}" for end in automaton.ends}
 
 
-def _gap(gaps: Gaps) -> str:
-    if gaps == CLEAN:
-        return ""
-    return " no " + "|".join("+".join(map(str, sorted(gap))) or "-" for gap in gaps)
+def _gap(gap: Gap) -> str:
+    return " no " + "+".join(map(str, sorted(gap))) if gap else ""
 
 
 def lines(text: str) -> set[str]:

@@ -164,4 +164,4 @@ def test_the_limit_is_the_one_that_is_asked(monkeypatch):
 
 
 def test_edges_without_gaps_are_clean():
-    assert {edge.gaps for edge in automaton("SEQ(A a, B b+)").edges} == {CLEAN}
+    assert {edge.gap for edge in automaton("SEQ(A a, B b+)").edges} == {CLEAN}

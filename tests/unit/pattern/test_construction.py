@@ -4,7 +4,7 @@ import pytest
 
 from hamlet_core import QueryMeaningError
 from hamlet_core.language.parser import parse_syntax
-from hamlet_core.pattern.automaton import Position, alternatives
+from hamlet_core.pattern.automaton import Position
 from hamlet_core.pattern.construction import construct
 from tests.unit.pattern.drawing import drawn, lines
 
@@ -96,13 +96,6 @@ def test_with_not(pattern):
 def test_a_way_round_a_not_is_enough():
     found = drawn(automaton("SEQ(A a, NOT M m, SEQ(NOT N n, B b?)?, C c)"))
     assert found == lines("start a, a b no 0+1, b c, a c no 0, c end")
-
-
-def test_alternatives_keep_the_least_demanding_in_a_fixed_order():
-    one, two, both = frozenset({0}), frozenset({1}), frozenset({0, 1})
-    assert alternatives([both, two, one]) == (one, two)
-    assert alternatives([both, frozenset()]) == (frozenset(),)
-    assert alternatives([two, two]) == (two,)
 
 
 def test_a_gap_grows_over_absent_parts_inside_a_kleene_body():
