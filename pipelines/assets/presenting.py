@@ -23,16 +23,14 @@ def say(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext, line:
     LOG.info(line)
 
 
-def table_spec(
-    table: Table, *, group: str, deps: Sequence[str] = (), kinds: frozenset[str] = frozenset()
-) -> dg.AssetSpec:
+def table_spec(table: Table, *, group: str, deps: Sequence[str] = ()) -> dg.AssetSpec:
     """The asset of a Delta table, described by the table itself."""
     return dg.AssetSpec(
         table.name,
         deps=list(deps),
         group_name=group,
         description=table.comment,
-        kinds={"delta", *(kinds or {"spark"})},
+        kinds={"delta", "spark"},
         owners=["team:hamlet"],
         metadata={"dagster/column_schema": column_schema(table)},
     )

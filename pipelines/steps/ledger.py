@@ -96,7 +96,7 @@ def _ingests_in(warehouse: Warehouse, table: str) -> frozenset[datetime]:
     if not warehouse.exists(table):
         return frozenset()
     actions = pa.table(warehouse.open(table).get_add_actions(flatten=True))
-    if not actions.num_rows:
+    if "min.ingested_at" not in actions.column_names:
         return frozenset()
     return frozenset(value for value in actions.column("min.ingested_at").to_pylist() if value is not None)
 

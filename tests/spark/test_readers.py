@@ -34,7 +34,9 @@ def warehouse(spark, tmp_path_factory) -> Warehouse:
     (folder / "events.csv").write_text("time,type,k,g,v,w\n" + "\n".join(lines) + "\nbroken\n")
     settings = replace(
         settings_for(folder / "events.csv", folder / "warehouse"),
-        workload=NamedWorkload("test", "q: RETURN g, COUNT(*), AVG(b.w) PATTERN B b+ GROUP-BY g WITHIN 1 min"),
+        workload=NamedWorkload(
+            "test", "q: RETURN g, COUNT(*), AVG(b.w) PATTERN B b+ GROUP-BY g WITHIN 1 min"
+        ),
     )
     warehouse = Warehouse(settings.warehouse)
     ingest(spark, warehouse, settings.source, needs_of(settings.workload.plans))
@@ -81,17 +83,27 @@ def test_the_oldest_reader_protocol_and_no_feature(warehouse, table):
 
 @pytest.mark.parametrize(
     "table",
-    [tables.QUARANTINE, tables.LEDGER, tables.PLAN, tables.COMPUTED, tables.PUBLISHED, tables.DECISIONS, tables.METRICS],
+    [
+        tables.QUARANTINE,
+        tables.LEDGER,
+        tables.PLAN,
+        tables.COMPUTED,
+        tables.PUBLISHED,
+        tables.DECISIONS,
+        tables.METRICS,
+    ],
 )
 def test_tables_have_the_declared_columns_and_comments(warehouse, table):
     stored = warehouse.schema(table.name)
     assert [(field.name, field.type) for field in stored] == [
-        (column.name, pa.list_(pa.field("element", pa.string())) if column.type == pa.list_(pa.string()) else column.type)
+        (
+            column.name,
+            pa.list_(pa.field("element", pa.string()))
+            if column.type == pa.list_(pa.string())
+            else column.type,
+        )
         for column in table.columns
     ]
-    assert [field.metadata[b"comment"].decode() for field in stored] == [
-        f"'{column.comment}'" if field.metadata[b"comment"].startswith(b"'") else column.comment
-        for field, column in zip(stored, table.columns, strict=True)
-    ]
+    assert [field.metadata[b"comment"].decode() for field in stored] == [one.comment for one in table.columns]
     assert warehouse.open(table.name).metadata().description == table.comment
     assert tuple(warehouse.open(table.name).metadata().partition_columns) == table.partition
