@@ -20,7 +20,7 @@ from hamlet_core.engines.registry import DEFAULT_ENGINE, ENGINES, Options
 from hamlet_core.errors import QueryMeaningError, StreamError
 from hamlet_core.events import TIMESTAMP_TYPE, EventSchema, Stream, encode, table_kinds, ticks
 from hamlet_core.language.parser import parse_syntax
-from hamlet_core.language.syntax import Attribute, Span, Workload
+from hamlet_core.language.syntax import Attribute, Workload
 from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload
 from hamlet_core.predicates.kinds import NUMBERS, Kind
 from hamlet_core.predicates.typing import check
@@ -66,7 +66,7 @@ def parse(text: str) -> Workload:
     >>> [query.name for query in parse("RETURN COUNT(*) PATTERN SEQ(A a, B b+) WITHIN 10 min").queries]
     ['q1']
     """
-    workload = parse_syntax(text)
+    workload = _workload(text)
     analyse_workload(workload)
     return workload
 
@@ -225,9 +225,8 @@ def _fold_query(
     query = analysed.query
     numbers = ARITHMETICS[options.arithmetic]
     shape = _shapes((analysed,), numbers)[query.name]
-    span: Span | None = query.span
-    within = ticks(query.within.microseconds, stream.unit, span=span, text=text, what="WITHIN")
-    slide = ticks(query.slide.microseconds, stream.unit, span=span, text=text, what="SLIDE")
+    within = ticks(query.within.microseconds, stream.unit, span=query.within_span, text=text, what="WITHIN")
+    slide = ticks(query.slide.microseconds, stream.unit, span=query.slide_span, text=text, what="SLIDE")
     spec = WindowSpec(within, slide, stream.origin)
     _check_bounds(spec, stream, query.name)
     algebra = algebra_of(numbers, shape.parts, analysed.automaton.positions, stream.columns)

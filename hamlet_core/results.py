@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -144,7 +144,8 @@ def result_table(
         measures = shape.measures(row.element, units, arithmetic)
         for aggregate, measure in zip(shape.aggregates, measures, strict=True):
             head = (row.query, row.window_start, row.window_end, row.group_key, aggregate.label)
-            for column, value in zip(columns, (*head, *astuple(measure)), strict=True):
+            shown = (measure.value, measure.sign, measure.log2, measure.exact, measure.fingerprint)
+            for column, value in zip(columns, (*head, *shown), strict=True):
                 column.append(value)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)

@@ -82,14 +82,14 @@ class Shaping(Transformer_NonRecursive[Any, tuple[syntax.Query, ...]]):
         pattern: syntax.Pattern,
         where: tuple[syntax.Conjunct, ...] | None,
         group_by: tuple[syntax.GroupAttribute, ...] | None,
-        within: syntax.Duration,
-        slide: syntax.Duration | None,
+        within: tuple[syntax.Duration, Span],
+        slide: tuple[syntax.Duration, Span] | None,
     ) -> syntax.Query:
         """`label` is None where the text gives none."""
         name = str(label) if label is not None else ""
-        return syntax.Query(
-            name, returns, pattern, within, slide or within, where or (), group_by or (), _span(meta)
-        )
+        length, step = within, slide or within
+        spans = _span(meta), length[1], step[1]
+        return syntax.Query(name, returns, pattern, length[0], step[0], where or (), group_by or (), *spans)
 
     def returns(self, _meta: Meta, *items: syntax.ReturnItem) -> tuple[syntax.ReturnItem, ...]:
         """The items of RETURN."""
@@ -107,21 +107,21 @@ class Shaping(Transformer_NonRecursive[Any, tuple[syntax.Query, ...]]):
         """An OR at the top is one part."""
         return (syntax.Disjunction(parts, parts[0].span or _span(meta)),)
 
-    def within(self, _meta: Meta, length: syntax.Literal) -> syntax.Duration:
-        """The window's length."""
+    def within(self, _meta: Meta, length: syntax.Literal) -> tuple[syntax.Duration, Span]:
+        """The window's length and its place."""
         return self._positive(length, "window")
 
-    def slide(self, _meta: Meta, length: syntax.Literal) -> syntax.Duration:
-        """The distance between the starts of two windows."""
+    def slide(self, _meta: Meta, length: syntax.Literal) -> tuple[syntax.Duration, Span]:
+        """The distance between the starts of two windows, and its place."""
         return self._positive(length, "slide")
 
-    def _positive(self, length: syntax.Literal, what: str) -> syntax.Duration:
-        duration = cast("syntax.Duration", length.value)
+    def _positive(self, length: syntax.Literal, what: str) -> tuple[syntax.Duration, Span]:
+        duration, place = cast("syntax.Duration", length.value), length.span or (1, 1)
         if duration.microseconds > 0:
-            return duration
+            return duration, place
         message = f"the {what} must be longer than zero, and this is {literals.duration_text(duration.microseconds)}"
         hint = "leave SLIDE out for windows that follow one another" if what == "slide" else ""
-        raise self._meaningless(length.span or (1, 1), SyntaxCode.NOT_POSITIVE, message, hint)
+        raise self._meaningless(place, SyntaxCode.NOT_POSITIVE, message, hint)
 
     def _meaningless(self, place: Span, code: SyntaxCode, message: str, hint: str) -> QueryMeaningError:
         line, column = place

@@ -323,6 +323,8 @@ class Query:
     where: tuple[Conjunct, ...] = ()
     group_by: tuple[GroupAttribute, ...] = ()
     span: Span | None = _span()
+    within_span: Span | None = _span()
+    slide_span: Span | None = _span()
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:

@@ -20,6 +20,7 @@ from hamlet_core.language.syntax import (
     And,
     Atom,
     Attribute,
+    Conjunction,
     Equivalence,
     Expression,
     Not,
@@ -172,11 +173,20 @@ def _alias_names(pattern: Pattern) -> Mapping[str, str]:
     return names | {atom.alias: atom.alias for atom in atoms(pattern)}
 
 
+def _conjuncts(parts: Iterable[Any]) -> Iterator[Any]:
+    """The top-level AND split, whatever parentheses stand around it."""
+    for part in parts:
+        if isinstance(part, Conjunction):
+            yield from _conjuncts(part.parts)
+        else:
+            yield part
+
+
 def _predicates(query: Query, names: Mapping[str, str]) -> Predicates:
     equivalence: list[str] = []
     local: dict[str, list[Expression]] = {}
     adjacent: dict[tuple[str, str], list[Expression]] = {}
-    for conjunct in query.where:
+    for conjunct in _conjuncts(query.where):
         if isinstance(conjunct, Equivalence):
             equivalence += conjunct.attributes
             continue

@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import pytest
 
+from hamlet_core.language.parser import parse_syntax
 from hamlet_core.language.syntax import (
     Aggregate,
     AggregateFunction,
@@ -121,3 +122,17 @@ def test_three_valued_logic(expression, value):
     assert (
         evaluate(expression, lambda item: item) is value or evaluate(expression, lambda item: item) == value
     )
+
+
+def test_parentheses_around_and_change_nothing():
+    text = "RETURN COUNT(*) PATTERN SEQ(A a, B b) WHERE {} WITHIN 9 s"
+    events = [{"t": 1, "type": "A", "v": 1}, {"t": 2, "type": "B", "v": 1}, {"t": 3, "type": "B", "v": 2}]
+    plain, nested = (
+        oracle_rows(parse_syntax(text.format(where)).queries[0], events)
+        for where in (
+            "a.v = 1 AND b.v = 2 AND a.v < NEXT(b).v",
+            "(a.v = 1 AND (b.v = 2 AND a.v < NEXT(b).v))",
+        )
+    )
+    assert plain == nested
+    assert [row.values["COUNT(*)"] for row in nested] == [1]

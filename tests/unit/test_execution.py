@@ -213,3 +213,9 @@ def test_a_workload_built_by_hand_with_one_label_twice_is_refused():
 
 def test_an_empty_workload_gives_no_rows():
     assert run(Workload(()), EVENTS).num_rows == 0
+
+
+def test_parse_refuses_what_is_no_text():
+    with pytest.raises(StreamError, match="a workload cannot be of class NoneType") as caught:
+        parse(None)
+    assert caught.value.code == "E213"
