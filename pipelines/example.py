@@ -10,16 +10,20 @@ from pipelines.settings import NamedWorkload, SettingsError
 EVENTS = 200_000
 SEED = 7
 BROKEN_ROWS = 40
-_WORKLOAD = Path(__file__).resolve().parents[1] / "examples" / "ride_sharing.hamlet"
+_NAME = "ride_sharing.hamlet"
+_HERE = Path(__file__).resolve().parent
+_PLACES = (_HERE.parent / "examples", _HERE / "examples")
+"""`examples/` of a checkout, and its copy in a wheel."""
 
 
 def example_workload() -> NamedWorkload:
     """The ride-sharing workload of `examples/`."""
-    if not _WORKLOAD.is_file():
-        raise SettingsError(
-            f"the example {_WORKLOAD} is not here", code="E531", hint="name a workload and its events"
-        )
-    return NamedWorkload(_WORKLOAD.stem, _WORKLOAD.read_text(encoding="utf-8"))
+    for place in _PLACES:
+        if (place / _NAME).is_file():
+            return NamedWorkload(Path(_NAME).stem, (place / _NAME).read_text(encoding="utf-8"))
+    raise SettingsError(
+        f"the example {_PLACES[0] / _NAME} is not here", code="E531", hint="name a workload and its events"
+    )
 
 
 def example_events(warehouse: Path) -> Path:

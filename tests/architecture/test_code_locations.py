@@ -44,3 +44,9 @@ def test_both_find_the_same_assets(dagster_home: Path) -> None:
 def test_both_validate(dagster_home: Path) -> None:
     assert "All definitions loaded successfully" in answer("dg", "check", "defs")
     answer("dagster", "definitions", "validate", "-w", "workspace.yaml")
+
+
+def test_an_instance_beside_a_warehouse_has_the_settings_of_the_repository() -> None:
+    from pipelines.instance import SETTINGS
+
+    assert (ROOT / "dagster.yaml").read_text(encoding="utf-8") == SETTINGS
