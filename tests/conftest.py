@@ -82,7 +82,9 @@ def gate(requirement: str) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--complete", action="store_true", help="rewrite golden sessions, for review with git diff")
+    parser.addoption(
+        "--complete", action="store_true", help="rewrite golden sessions, for review with git diff"
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
