@@ -35,7 +35,9 @@ def stream(rows: int = 400, seed: int = 1, days: int = 2) -> pa.Table:
     starts = [86_400 * days * crowd // crowds - 30 for crowd in range(crowds)]
     return pa.table(
         {
-            "time": pa.array(sorted(starts[row // 40] + draw.randrange(60) for row in range(rows)), pa.int64()),
+            "time": pa.array(
+                sorted(starts[row // 40] + draw.randrange(60) for row in range(rows)), pa.int64()
+            ),
             "type": [draw.choice("AABBBBC") for _ in range(rows)],
             "k": [draw.choice(["x", "y", "z", None]) for _ in range(rows)],
             "g": [draw.choice(["north", 'so"uth', "é"]) for _ in range(rows)],
@@ -52,7 +54,12 @@ def write_csv(table: pa.Table, path: Path) -> Path:
 
 
 def settings_for(
-    events: Path, warehouse: Path, *, text: str = WORKLOAD, options: ColumnOptions = ColumnOptions(), **execute: object
+    events: Path,
+    warehouse: Path,
+    *,
+    text: str = WORKLOAD,
+    options: ColumnOptions = ColumnOptions(),
+    **execute: object,
 ) -> JobSettings:
     chosen = replace(ExecuteOptions(arithmetic="exact"), **execute)
     sample = SampleOptions(size=40, everything_up_to=100_000)
@@ -80,7 +87,9 @@ def expected_rows(settings: JobSettings) -> list[dict[str, object]]:
     return sorted_rows(found.to_pylist(), RESULT_COLUMNS)
 
 
-def table_rows(warehouse: Warehouse, table: str, columns: Iterable[str] = RESULT_COLUMNS) -> list[dict[str, object]]:
+def table_rows(
+    warehouse: Warehouse, table: str, columns: Iterable[str] = RESULT_COLUMNS
+) -> list[dict[str, object]]:
     """The rows of a table in these columns, in an order of their own."""
     columns = tuple(columns)
     return sorted_rows(warehouse.rows(table, columns).to_pylist(), columns)
@@ -89,5 +98,6 @@ def table_rows(warehouse: Warehouse, table: str, columns: Iterable[str] = RESULT
 def sorted_rows(rows: Iterable[dict[str, object]], columns: Iterable[str]) -> list[dict[str, object]]:
     columns = tuple(columns)
     return sorted(
-        ({name: row[name] for name in columns} for row in rows), key=lambda row: [str(row[name]) for name in columns]
+        ({name: row[name] for name in columns} for row in rows),
+        key=lambda row: [str(row[name]) for name in columns],
     )

@@ -41,7 +41,12 @@ def both(settings):
 
 def test_right_rows_pass_and_the_sample_is_large(computed, settings):
     whole, sample = (compare_with_greta(computed, one) for one in both(settings))
-    assert (whole.everything, whole.differences, sample.everything, sample.differences) == (True, (), False, ())
+    assert (whole.everything, whole.differences, sample.everything, sample.differences) == (
+        True,
+        (),
+        False,
+        (),
+    )
     assert whole.compared == computed.rows("computed_aggregates").num_rows
     assert sample.compared > 50
     assert sample == compare_with_greta(computed, replace(settings, sample=SAMPLED))
@@ -67,7 +72,9 @@ def test_an_off_by_one_a_missing_and_a_surplus_row_are_found(spark, computed, se
             (Problem.MISSING, "pairs", "COUNT(*)")
         ]
     execute(spark, computed, settings, "run")
-    table.update("query = 'all' AND aggregate = 'COUNT(*)'", {"window_start": "window_start + INTERVAL 1 SECOND"})
+    table.update(
+        "query = 'all' AND aggregate = 'COUNT(*)'", {"window_start": "window_start + INTERVAL 1 SECOND"}
+    )
     for one in both(settings):
         problems = {wrong.problem for wrong in compare_with_greta(computed, one).differences}
         assert problems == {Problem.MISSING, Problem.SURPLUS}
