@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql.functions import coalesce, col, expr, lit
 
 from pipelines.steps.layout import quoted
@@ -134,9 +134,9 @@ def _broken(frame: DataFrame, rule: Rule, columns: Sequence[str]) -> Outcome:
     """The outcome of a broken rule: how many rows are against it, and the first of them."""
     match rule:
         case RowRule(name):
-            rows = frame.where(~col(name)).select([quoted(name) for name in columns])
+            rows = frame.where(~col(name)).select(_as_text(columns))
         case NotNullRule(column):
-            rows = frame.where(col(column).isNull()).select([quoted(name) for name in columns])
+            rows = frame.where(col(column).isNull()).select(_as_text(columns))
         case UniqueRule():
             rows = frame.groupBy(*rule.columns).count().where("count > 1")
         case RowCountRule():
@@ -149,6 +149,11 @@ def _broken(frame: DataFrame, rule: Rule, columns: Sequence[str]) -> Outcome:
     return Outcome(
         rule.name, rule.says, False, rows.count(), "; ".join(_shown(row) for row in rows.take(SHOWN_ROWS))
     )
+
+
+def _as_text(columns: Sequence[str]) -> list[Column]:
+    """Columns as Spark writes them: it knows years that Python's datetime does not."""
+    return [col(quoted(name)).cast("string").alias(name) for name in columns]
 
 
 def _shown(row: Row) -> str:
