@@ -52,6 +52,18 @@ def test_the_main_job_runs_everything_in_one_process():
     assert job.executor_def.name == dg.in_process_executor.name
 
 
+@pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda file: file.name)
+def test_run_configurations_of_the_examples_fit(file):
+    configuration = yaml.safe_load(file.read_text())
+    assert dg.validate_run_config(defs.resolve_job_def(MAIN_JOB), configuration)
+    pipeline = configuration["resources"]["pipeline"]["config"]
+    assert (ROOT / pipeline["workload_file"]).is_file()
+    with pytest.raises(dg.DagsterInvalidConfigError):
+        dg.validate_run_config(
+            defs.resolve_job_def(MAIN_JOB), {"resources": {"pipeline": {"config": {"workload": "?"}}}}
+        )
+
+
 def test_both_tools_are_told_the_same_place():
     module = yaml.safe_load((ROOT / "workspace.yaml").read_text())["load_from"][0]["python_module"]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["dg"]["project"]
