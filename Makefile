@@ -66,9 +66,12 @@ demo: setup
 ui: setup
 	@.venv/bin/hamlet ui --warehouse $(WAREHOUSE)
 
-# Each tier is a process of its own: the first starts no JVM, and a living Spark session is never shared.
+# Each tier is a process of its own: the first two start no JVM, and a living Spark session is never shared.
+CORE   := tests/unit tests/golden tests/oracle tests/properties tests/mutants
+REST   := tests/unit/pipelines tests/unit/resources tests/golden/cli
 test: setup
-	$(PY) -m pytest -q -n 2 -m 'not spark and not dagster and not browser and not slow'
+	$(PY) -m pytest -q -n 2 -m 'not slow' $(CORE) $(REST:%=--ignore=%)
+	$(PY) -m pytest -q -n 2 -m 'not slow and not dagster' tests/architecture $(REST)
 	$(PY) -m pytest -q -m 'spark and not slow'
 	$(PY) -m pytest -q -m 'dagster and not browser and not slow'
 	$(PY) -m pytest -q -m 'browser and not slow'

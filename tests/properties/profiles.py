@@ -6,5 +6,10 @@ from hypothesis import HealthCheck, settings
 
 
 def quick(examples: int) -> settings:
-    """So many examples, each as long as it takes."""
-    return settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    """So many examples in CI and half of them elsewhere, each as long as it takes."""
+    thorough = settings.get_current_profile_name() == "ci"
+    return settings(
+        max_examples=examples if thorough else examples // 2,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
