@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from hamlet_core.errors import HamletError
+from resources.warehouse import Warehouse
 
 SEALED = (
     "SET TimeZone = 'UTC'",
@@ -50,8 +51,7 @@ def query(sql: str, warehouse: Path) -> pa.Table:
     names = table_names(warehouse)
     with duckdb.connect(":memory:") as connection:
         for name in names:
-            table = deltalake.DeltaTable(str(warehouse / name))
-            connection.register(name, table.to_pyarrow_dataset())
+            connection.register(name, Warehouse(warehouse).dataset(name))
         for setting in SEALED:
             connection.execute(setting)
         try:

@@ -11,6 +11,7 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -81,10 +82,21 @@ class Warehouse:
         """A small table as Arrow."""
         return self.open(table).to_pyarrow_table(columns=list(columns) if columns else None)
 
+    def dataset(self, table: str, version: int | None = None) -> ds.Dataset:
+        """The table as an Arrow data set over its live files, of a version or the latest.
+
+        Arrow opens the files itself: through delta-rs' file system its threads call into Python, and a process that
+        ends soon after a scan aborts or hangs.
+        """
+        schema = pa.schema(self.open(table, version).schema().to_arrow())
+        paths = [file.path for file in self.files(table, version)]
+        return (
+            ds.dataset(paths, schema=schema, format="parquet") if paths else ds.dataset(schema.empty_table())
+        )
+
     def count(self, table: str, column: str, value: str) -> int:
         """The number of rows whose `column` is `value`."""
-        rows = self.open(table).to_pyarrow_dataset()
-        return int(rows.count_rows(filter=pc.field(column) == value))
+        return int(self.dataset(table).count_rows(filter=pc.field(column) == value))
 
     def files(self, table: str, version: int | None = None) -> tuple[DataFile, ...]:
         """The live data files of a table at a version, by path."""
@@ -100,7 +112,7 @@ class Warehouse:
             if name.startswith("partition.")
         }
         path = f"{self.path_of(table)}/{row['path']}"
-        return DataFile(path, int(str(row["num_records"])), int(str(row["size_bytes"])), partition)
+        return DataFile(path, int(str(row.get("num_records") or 0)), int(str(row["size_bytes"])), partition)
 
     def read(self, spark: SparkSession, table: str, version: int | None = None) -> DataFrame:
         """The table as a Spark frame, of a version or the latest."""

@@ -105,7 +105,7 @@ def _compare_samples(
 
 
 def _stored(warehouse: Warehouse, workload: str) -> pa.Table:
-    table = warehouse.open(tables.COMPUTED.name).to_pyarrow_dataset()
+    table = warehouse.dataset(tables.COMPUTED.name)
     return table.to_table(filter=pc.field("workload") == workload)
 
 
@@ -119,8 +119,7 @@ def _at(stored: pa.Table, sample: Sample) -> list[Row]:
 def _reference(warehouse: Warehouse, settings: JobSettings, stored: pa.Table) -> _Reference:
     """The events of the version that the results were computed from."""
     version = stored.column("events_version")[0].as_py() if stored.num_rows else None
-    table = warehouse.open("events", version)
-    rows = table.to_pyarrow_dataset()
+    rows = warehouse.dataset("events", version)
     latest = max((file.partition["day"] for file in warehouse.files("events", version)), default=None)
     final = None
     if latest is not None and not settings.execute.flush:

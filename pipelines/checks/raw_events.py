@@ -37,7 +37,7 @@ class RawEvents:
             wanted &= (
                 column.is_null() if value is None else column == pa.scalar(value, self.types.field(name).type)
             )
-        found = self.rows.head(most + 1, filter=wanted)
+        found = self.rows.head(most + 1, filter=wanted, batch_readahead=1, fragment_readahead=1)
         return None if found.num_rows > most else found
 
 

@@ -131,7 +131,7 @@ def _run(
 
 def _rows_per_query(warehouse: Warehouse, shared: TaskInput, workload: str) -> dict[str, int]:
     """Result rows of each query, queries without any included."""
-    table = warehouse.open(tables.COMPUTED.name).to_pyarrow_dataset()
+    table = warehouse.dataset(tables.COMPUTED.name)
     stored = table.to_table(columns=["query"], filter=pc.field("workload") == workload)
     counted = stored.column("query").value_counts().to_pylist()
     found = {entry["values"]: entry["counts"] for entry in counted}
