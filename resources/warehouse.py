@@ -80,7 +80,7 @@ class Warehouse:
 
     def rows(self, table: str, columns: Sequence[str] | None = None) -> pa.Table:
         """A small table as Arrow."""
-        return self.open(table).to_pyarrow_table(columns=list(columns) if columns else None)
+        return self.dataset(table).to_table(columns=list(columns) if columns else None)
 
     def dataset(self, table: str, version: int | None = None) -> ds.Dataset:
         """The table as an Arrow data set over its live files, of a version or the latest.

@@ -58,12 +58,14 @@ def demo(warehouse: str) -> None:
 
 def published(warehouse: Path, workload: str) -> pa.Table | None:
     """The published rows of a workload; None if there is no such table yet."""
-    import deltalake
+    import pyarrow.compute as pc
 
-    path = str(warehouse / "trend_aggregates")
-    if not deltalake.DeltaTable.is_deltatable(path):
+    from resources.warehouse import Warehouse
+
+    tables = Warehouse(warehouse)
+    if not tables.exists("trend_aggregates"):
         return None
-    return deltalake.DeltaTable(path).to_pyarrow_table(filters=[("workload", "=", workload)])
+    return tables.dataset("trend_aggregates").to_table(filter=pc.field("workload") == workload)
 
 
 def digest(results: pa.Table) -> str:
