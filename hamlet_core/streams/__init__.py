@@ -1,15 +1,19 @@
 """Streams: seeded generators of the papers' data sets; the same description gives the same events, to the bit."""
 
+from hamlet_core.streams.bursty import Bursty
 from hamlet_core.streams.files import BROKEN_KINDS, write_csv, write_stream
 from hamlet_core.streams.registry import STREAMS, generate_stream
 from hamlet_core.streams.ridesharing import RideSharing, generate
+from hamlet_core.streams.w50 import w50
 
 __all__ = [
     "BROKEN_KINDS",
     "STREAMS",
+    "Bursty",
     "RideSharing",
     "generate",
     "generate_stream",
+    "w50",
     "write_csv",
     "write_stream",
 ]

@@ -1,0 +1,95 @@
+"""Seeded draws that the streams are made of, each of a whole column at once: bursts, ties, skewed groups, late rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hamlet_core.errors import StreamError
+
+Whole = npt.NDArray[np.int64]
+Real = npt.NDArray[np.float64]
+Truth = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int32]
+
+NAME_TYPE = pa.dictionary(pa.int32(), pa.string())
+"""Columns of names: each text once, a number per event."""
+
+_TABLE = 1 << 16
+"""Entries of the table by which skewed groups are drawn: shares are multiples of 1/65,536."""
+
+
+def check(name: str, *, positive: Sequence[float] = (), rates: Sequence[float] = (), events: int = 0) -> None:
+    """Raise `StreamError` E290 unless these numbers are positive, these lie between 0 and 1, and `events` is none or more."""
+    if events < 0 or any(not number > 0 for number in positive):
+        raise StreamError(f"a stream of the kind {name} needs positive numbers", code="E290")
+    if not all(0 <= rate <= 1 for rate in rates):
+        raise StreamError(f"rates of a stream of the kind {name} lie between 0 and 1", code="E290")
+
+
+def burst_lengths(events: int, mean: float, random: np.random.Generator) -> Whole:
+    """Lengths of bursts (geometric, at least 1) that hold `events` events together; the last is cut off."""
+    lengths = np.empty(0, np.int64)
+    while (missing := events - int(lengths.sum())) > 0:
+        drawn = random.geometric(1 / mean, int(missing / mean * 1.05) + 8)
+        lengths = np.concatenate([lengths, drawn])
+    ends = np.minimum(np.cumsum(lengths), events)
+    return np.diff(ends[: np.searchsorted(ends, events) + 1], prepend=0) if events else lengths
+
+
+def chance(rate: float, count: int, random: np.random.Generator) -> Truth:
+    """True for the fraction `rate` of `count` events."""
+    if rate <= 0:
+        return np.zeros(count, np.bool_)
+    return np.asarray(random.random(count, dtype=np.float32) < rate)
+
+
+def running_ticks(tied: Truth) -> Whole:
+    """Times from 0, a tick from event to event, none where an event ties with the one before."""
+    steps = ~tied
+    steps[:1] = False
+    return np.cumsum(steps, dtype=np.int64)
+
+
+def spread_times(events: int, per_second: float, tie_rate: float, random: np.random.Generator) -> Whole:
+    """Sorted microseconds from 0 at a mean rate; gaps are uniform from nothing to twice the mean.
+
+    A tie has the very time of the event before; the other gaps are the longer, so that the rate stays.
+    """
+    longest = max(int(2e6 / per_second / max(1 - tie_rate, 1e-3)), 1)
+    gaps = random.integers(1, longest + 1, events, dtype=np.uint32 if longest < 2**32 - 1 else np.uint64)
+    gaps[:1] = 0
+    gaps[chance(tie_rate, events, random)] = 0
+    return np.cumsum(gaps, dtype=np.int64)
+
+
+def skewed(size: int, skew: float, count: int, random: np.random.Generator) -> Codes:
+    """Group numbers from 0, drawn with weight 1 / rank^skew; 0 draws them evenly."""
+    if skew <= 0:
+        return random.integers(0, size, count, dtype=np.int32)
+    weights = 1.0 / np.arange(1, size + 1) ** skew
+    borders = np.cumsum(weights) / weights.sum()
+    if size > _TABLE // 16:
+        return np.searchsorted(borders[:-1], random.random(count), side="right").astype(np.int32)
+    table = np.searchsorted(borders[:-1], (np.arange(_TABLE) + 0.5) / _TABLE, side="right").astype(np.int32)
+    return np.asarray(table[random.integers(0, _TABLE, count, dtype=np.uint16)])
+
+
+def named(codes: npt.NDArray[np.integer], names: Sequence[str]) -> pa.DictionaryArray:
+    """A column of names from their numbers."""
+    return pa.DictionaryArray.from_arrays(
+        pa.array(codes.astype(np.int32, copy=False)), pa.array(names, pa.string())
+    )
+
+
+def late_order(events: int, rate: float, seed: int, furthest: int = 1_000) -> Whole:
+    """An order of rows in which the fraction `rate` comes up to `furthest` rows too late, the others in their order."""
+    check("late rows", positive=(furthest,), rates=(rate,))
+    random = np.random.default_rng([seed, 1])
+    late = np.flatnonzero(chance(rate, events, random))
+    places = np.arange(events)
+    places[late] += random.integers(1, furthest + 1, len(late))
+    return np.argsort(places, kind="stable")
