@@ -46,7 +46,7 @@ def partitions(analysed: AnalysedQuery, stream: Stream, rows: Sequence[int]) -> 
             found[agreed + tuple(values[row] for values in grouping)].append(row)
     for members in found.values():
         values = {
-            name: _shown(column.values[members[0]], column.kind)
+            name: shown_value(column.values[members[0]], column.kind)
             for name, column in zip(analysed.group_by, group_columns, strict=True)
         }
         yield Partition(group_key(values), tuple(members))
@@ -61,7 +61,8 @@ def group_key(values: dict[str, Any]) -> GroupKey:
     return json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def _shown(value: Any, kind: Kind) -> Any:
+def shown_value(value: Any, kind: Kind) -> Any:
+    """A GROUP-BY value of a column of this kind as JSON has it."""
     if isinstance(value, Decimal):
         return f"{value:f}"
     if kind is Kind.TIMESTAMP and value is not None:

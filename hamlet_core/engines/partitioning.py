@@ -1,0 +1,181 @@
+"""Rows of a stream in, arrays out: the same partitions as `partitions`, for engines that fold arrays (SEMANTICS 6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hamlet_core.engines.partitions import GroupKey, shown_value
+from hamlet_core.events import Column, Stream
+from hamlet_core.predicates.kinds import Kind
+
+Integers: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_SMALL = 1 << 16
+"""So many counters cost nothing, however few the rows are."""
+
+_NO_MASK: Mask = np.empty(0, np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioning:
+    """Rows by partition: partition `i` is `order[bounds[i]:bounds[i + 1]]`, none is empty."""
+
+    order: Integers | None
+    """Rows of the stream, partition by partition, in order of time within each; None: all rows are one partition."""
+    bounds: Integers
+    """One entry more than there are partitions; it begins with 0."""
+    group: Integers
+    """Partition -> place of its group in `groups`."""
+    groups: tuple[GroupKey, ...]
+    """The GROUP-BY values of each group, as result rows show them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Codes:
+    """Equal integers where values are equal, all in `low <= code < low + size`."""
+
+    values: Integers
+    low: int
+    size: int
+
+
+def partition(
+    stream: Stream, equivalence: Sequence[str], group_by: Sequence[str], keep: Mask | None
+) -> Partitioning:
+    """Rows by equivalence and GROUP-BY values; `keep` (None: all) says which rows matter.
+
+    A row whose equivalence attribute is NULL belongs nowhere; NULL in GROUP-BY is a value of its own. Partitions
+    stand in any order. Costs a few passes over the rows, and no sort where all rows are one partition.
+    """
+    count = len(stream.times)
+    factors: list[_Codes] = []
+    for name in dict.fromkeys([*equivalence, *group_by]):
+        codes, valid = _factorised(stream.columns[name], fill=name not in equivalence)
+        factors.append(codes)
+        if valid is not None and name in equivalence:
+            keep = valid if keep is None else keep & valid
+    order, bounds = _ordered(reduce(_combined, factors) if factors else None, keep, count)
+    firsts = bounds[:-1] if order is None else order[bounds[:-1]]
+    group, heads = _groups(stream, equivalence, group_by, firsts)
+    return Partitioning(order, bounds, group, _group_keys(stream, group_by, firsts[heads]))
+
+
+def _ordered(codes: _Codes | None, keep: Mask | None, count: int) -> tuple[Integers | None, Integers]:
+    """The kept rows in order of their codes, and where each code begins."""
+    if codes is None:
+        order = None if keep is None or keep.all() else np.flatnonzero(keep)
+        kept = count if order is None else len(order)
+        return order, np.array([0, kept] if kept else [0], np.int64)
+    from hamlet_core.engines.hamlet.ordering import count_codes, order_codes
+
+    mask = _NO_MASK if keep is None else keep
+    if count == 0:
+        return None, np.zeros(1, np.int64)
+    counts = count_codes(codes.values, codes.low, codes.size, mask)
+    used = counts[counts > 0]
+    bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(used)])
+    if len(used) == 1 and used[0] == count:
+        return None, bounds
+    return order_codes(codes.values, codes.low, counts, mask), bounds
+
+
+def _groups(
+    stream: Stream, equivalence: Sequence[str], group_by: Sequence[str], firsts: Integers
+) -> tuple[Integers, Integers]:
+    """The group of each partition, and a partition of each group; `firsts` is a row of each partition."""
+    everyone = np.arange(len(firsts))
+    if set(equivalence) <= set(group_by):
+        return everyone, everyone
+    if not group_by:
+        return np.zeros(len(firsts), np.int64), everyone[:1]
+    rows = pa.array(firsts)
+    factors = [_factorised(stream.columns[name], fill=True, rows=rows)[0] for name in dict.fromkeys(group_by)]
+    codes = reduce(_combined, factors)
+    _, heads, group = np.unique(codes.values, return_index=True, return_inverse=True)
+    return group, heads
+
+
+def _group_keys(stream: Stream, group_by: Sequence[str], rows: Integers) -> tuple[GroupKey, ...]:
+    """`partitions.group_key` of the values in these rows, column by column."""
+    if not group_by:
+        return ("{}",) * len(rows)
+    encode = json.JSONEncoder(ensure_ascii=False).encode
+    texts = []
+    for name in sorted(set(group_by)):
+        column = stream.columns[name]
+        head = f"{encode(name)}:"
+        values = _array(column).take(pa.array(rows)).to_pylist()
+        texts.append([head + encode(shown_value(value, column.kind)) for value in values])
+    return tuple("{" + ",".join(parts) + "}" for parts in zip(*texts, strict=True))
+
+
+def _factorised(column: Column, *, fill: bool, rows: Any = None) -> tuple[_Codes, Mask | None]:
+    """Codes of the column's values and where it has one (None: everywhere); `fill` gives NULL a code of its own."""
+    array = _array(column) if rows is None else _array(column).take(rows)
+    valid = np.asarray(array.is_valid()) if array.null_count else None
+    codes = _codes(array)
+    if valid is None or not fill:
+        return codes, valid
+    values = np.where(valid, codes.values - codes.low, codes.size)
+    return _Codes(values, 0, codes.size + 1), valid
+
+
+def _codes(array: Any) -> _Codes:
+    """Codes of the values that are not NULL; the others have any code in the range."""
+    if pa.types.is_null(array.type):
+        return _Codes(np.zeros(len(array), np.int64), 0, 1)
+    if pa.types.is_int64(array.type):
+        ends = pc.min_max(array)
+        low, high = ends["min"].as_py() or 0, ends["max"].as_py() or 0
+        values = np.asarray(array.fill_null(low) if array.null_count else array)
+        if high - low < max(len(array), _SMALL):
+            return _Codes(values, low, high - low + 1)
+        return _dense(values)
+    if pa.types.is_float64(array.type):
+        numbers = np.asarray(array.fill_null(0.0) if array.null_count else array)
+        return _dense((numbers + 0.0).view(np.int64))  # -0.0 is 0.0
+    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    indices = encoded.indices
+    numbers = np.asarray(indices.fill_null(0) if indices.null_count else indices)
+    return _Codes(numbers.astype(np.int64), 0, max(len(encoded.dictionary), 1))
+
+
+def _combined(left: _Codes, right: _Codes) -> _Codes:
+    """Codes of pairs: equal where both are."""
+    values = (left.values - left.low) * right.size + (right.values - right.low)
+    size = left.size * right.size
+    return _Codes(values, 0, size) if size <= max(len(values), _SMALL) else _dense(values)
+
+
+def _dense(values: Integers) -> _Codes:
+    from hamlet_core.engines.hamlet.ordering import dense_codes
+
+    codes, size = dense_codes(values)
+    return _Codes(codes, 0, max(size, 1))
+
+
+_TYPES = {
+    Kind.DOUBLE: pa.float64(),
+    Kind.TEXT: pa.large_string(),
+    Kind.BOOLEAN: pa.bool_(),
+    Kind.NULL: pa.null(),
+}
+
+
+def _array(column: Column) -> Any:
+    """The column as one Arrow array."""
+    array = getattr(column, "array", None)
+    if array is not None:
+        return array
+    kind = None if column.kind is Kind.DECIMAL else _TYPES.get(column.kind, pa.int64())
+    return pa.array(column.values, kind)
