@@ -1,0 +1,66 @@
+"""What is folded: a strand is one running total of one query, with the sums that ride on it.
+
+Numbers: a query is one strand, its COUNT(*), and its COUNT(E), SUM and AVG ride on it as derivatives. Lattice: every
+MIN and MAX is a strand of its own, each event multiplying it by the event's key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hamlet_core.algebra.aggregates import LATTICE, Component
+from hamlet_core.pattern.meaning import AnalysedQuery
+
+UNIT_WEIGHT = -1
+"""Instead of a column of values: every event counts 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rider:
+    """A derivative: adds the attribute (`column` of the values; UNIT_WEIGHT: 1) of every event bound to `alias`."""
+
+    alias: str
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Strand:
+    """A running total of one query: its element is (total, one number per rider)."""
+
+    query: int
+    analysed: AnalysedQuery
+    riders: tuple[Rider, ...] = ()
+    weight: Rider | None = None
+    """Lattice: events bound to the alias multiply the total by their key; other events by 1."""
+
+    @property
+    def width(self) -> int:
+        """Numbers per element."""
+        return 1 + len(self.riders)
+
+
+def number_strands(
+    queries: Sequence[AnalysedQuery], parts: Sequence[Sequence[Component]], columns: dict[Component, int]
+) -> list[Strand]:
+    """One strand per query: riders for every component that is no extreme, in the order of `parts`."""
+    return [
+        Strand(
+            place,
+            analysed,
+            tuple(Rider(part.alias, columns[part]) for part in own if part.role not in LATTICE),
+        )
+        for place, (analysed, own) in enumerate(zip(queries, parts, strict=True))
+    ]
+
+
+def lattice_strands(
+    queries: Sequence[AnalysedQuery], parts: Sequence[Sequence[Component]], columns: dict[Component, int]
+) -> list[Strand]:
+    """One strand per MIN and MAX of each query, in the order of `parts`."""
+    return [
+        Strand(place, analysed, weight=Rider(part.alias, columns[part]))
+        for place, (analysed, own) in enumerate(zip(queries, parts, strict=True))
+        for part in own
+        if part.role in LATTICE
+    ]
