@@ -1,4 +1,4 @@
-"""Arrow arrays in, plain values of few kinds out: integers, doubles, text, times in microseconds.
+"""Arrow arrays in, arrays of few kinds out: integers, doubles, text, times in microseconds.
 
 A value that does not fit its kind exactly (NaN, too large, finer than a microsecond) is marked, never changed.
 """
@@ -55,7 +55,8 @@ def column_kind(data_type: Any) -> tuple[Kind, int] | None:
     return None
 
 
-def _is_text(data_type: Any) -> bool:
+def is_text(data_type: Any) -> bool:
+    """Whether an Arrow type holds text itself, without a dictionary."""
     types = pa.types
     return bool(
         types.is_string(data_type) or types.is_large_string(data_type) or types.is_string_view(data_type)
@@ -65,7 +66,7 @@ def _is_text(data_type: Any) -> bool:
 _KINDS = (
     (pa.types.is_integer, Kind.INTEGER),
     (pa.types.is_floating, Kind.DOUBLE),
-    (_is_text, Kind.TEXT),
+    (is_text, Kind.TEXT),
     (pa.types.is_boolean, Kind.BOOLEAN),
     (pa.types.is_timestamp, Kind.TIMESTAMP),
     (pa.types.is_date, Kind.TIMESTAMP),
@@ -105,22 +106,17 @@ def normalise(array: Any) -> Normalised:
     plain = decoded(array)
     data_type = plain.type
     if pa.types.is_uint64(data_type):
-        return _checked_cast(plain, _numbers(plain) > INT64_MAX, "beyond the range of int64")
+        return _checked_cast(plain, filled(plain) > INT64_MAX, "beyond the range of int64")
     if pa.types.is_integer(data_type):
         return Normalised(plain.cast(pa.int64()))
     if pa.types.is_floating(data_type):
         doubles = plain.cast(pa.float64())
-        return Normalised(doubles, ~np.isfinite(_numbers(doubles)), "NaN or infinite")
-    if _is_text(data_type):
+        return Normalised(doubles, ~np.isfinite(filled(doubles)), "NaN or infinite")
+    if is_text(data_type):
         return Normalised(plain.cast(pa.large_string()))
     if pa.types.is_temporal(data_type):
         return _microseconds(plain)
     return Normalised(plain)
-
-
-def _numbers(array: Any) -> npt.NDArray[Any]:
-    """The values as NumPy, NULL as 0."""
-    return np.asarray(array.fill_null(0) if array.null_count else array)
 
 
 def _checked_cast(array: Any, bad: Mask, reason: str) -> Normalised:
@@ -136,14 +132,14 @@ def _microseconds(array: Any) -> Normalised:
     counts = array.cast(pa.int64())
     if array.type.unit != "ns":
         return _scaled(counts, _MICROSECONDS[array.type.unit])
-    numbers = _numbers(counts)
+    numbers = filled(counts)
     return Normalised(_restored(numbers // 1000, counts), numbers % 1000 != 0, "finer than a microsecond")
 
 
 def _scaled(counts: Any, factor: int) -> Normalised:
     if factor == 1:
         return Normalised(counts)
-    numbers = _numbers(counts)
+    numbers = filled(counts)
     bad = (numbers > INT64_MAX // factor) | (numbers < -(INT64_MAX // factor))
     return Normalised(_restored(numbers * factor, counts), bad, "beyond the range of microseconds in int64")
 
@@ -151,3 +147,30 @@ def _scaled(counts: Any, factor: int) -> Normalised:
 def _restored(numbers: npt.NDArray[Any], like: Any) -> Any:
     """An int64 array of these numbers with the NULLs of `like`."""
     return pa.array(numbers, pa.int64(), mask=np.asarray(like.is_null()) if like.null_count else None)
+
+
+def filled(array: Any, null: int = 0) -> npt.NDArray[Any]:
+    """The numbers or Booleans of an array as NumPy, with `null` for NULL; a read-only view where it can be."""
+    numbers = (array.fill_null(null) if array.null_count else array).to_numpy(zero_copy_only=False)
+    return frozen(numbers)
+
+
+def frozen(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array read-only, contiguous and aligned, whatever it was made from: compiled code sees one type."""
+    plain = np.require(numbers, requirements=["C", "A"])
+    plain.flags.writeable = False
+    return plain
+
+
+def validity(array: Any) -> Mask | None:
+    """Where an array has values; None if it has one everywhere."""
+    return np.asarray(array.is_valid()) if array.null_count else None
+
+
+def coded(array: Any) -> Any:
+    """Text of any Arrow type as a dictionary of int32 codes and different large_string values."""
+    if pa.types.is_dictionary(array.type) and is_text(array.type.value_type):
+        words = array.dictionary.cast(pa.large_string())
+        if words.null_count == 0 and len(pc.unique(words)) == len(words):
+            return pa.DictionaryArray.from_arrays(array.indices.cast(pa.int32()), words)
+    return decoded(array).cast(pa.large_string()).dictionary_encode()

@@ -4,15 +4,17 @@ with only the rows and columns that the queries read (SEMANTICS 1, API 1). Stric
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet_core.columns import Mask, normalise, selected
+from hamlet_core.columns import Mask, coded, decoded, filled, frozen, is_text, normalise, plain_type, selected
+from hamlet_core.encoded import Column, Stream, from_list
 from hamlet_core.errors import QueryMeaningError, StreamError
 from hamlet_core.event_schema import (
     TIME_UNITS,
@@ -38,38 +40,8 @@ __all__ = [
 
 TIMESTAMP_TYPE = pa.timestamp("us", "UTC")
 _SHOWN_ROWS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One attribute of all events of a stream; None is NULL.
-
-    Times and durations are int microseconds (TICK: int in the stream's unit), decimals `decimal.Decimal`;
-    `scale` is the number of digits after the point of a decimal column, else 0.
-    """
-
-    name: str
-    kind: Kind
-    scale: int
-    values: list[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """Events in order of time, column by column; all lists have one entry per event.
-
-    `times` and `origin` are in ticks of `unit` microseconds (timestamps: microseconds since the epoch, unit 1).
-    `rows` are the row numbers in the input, from 0. `time_type` is int64, or timestamp[us, UTC] for timestamps
-    and dates: the type of window bounds in results.
-    """
-
-    times: list[int]
-    types: list[str]
-    columns: dict[str, Column]
-    rows: list[int]
-    time_type: Any
-    unit: int
-    origin: int
+_FEW_ROWS = 65_536
+"""Batches of a table that are smaller on average are concatenated first."""
 
 
 def ticks(
@@ -112,10 +84,10 @@ def encode(
     columns: Iterable[str],
     types: frozenset[str],
 ) -> Stream:
-    """The events of these types, sorted by time (ties keep the input's order), with these columns as plain values.
+    """The events of these types, sorted by time (ties keep the input's order), with these columns.
 
-    A reader is consumed batch by batch; only rows of `types` are kept. Sorted input costs no sort. Raises
-    StreamError as `event_schema.table_kinds`, and E204 NULL time or type in any row, E205 NaN or infinity in a row and column
+    A reader is consumed batch by batch; only rows of `types` are kept. Sorted input costs no sort, and where all rows
+    are kept the stream's arrays are views of the table's. Raises StreamError as `event_schema.table_kinds`, and E204 NULL time or type in any row, E205 NaN or infinity in a row and column
     that is kept, E206 a value that int64 or microseconds cannot hold, E209 events of another class.
     """
     if isinstance(events, pa.RecordBatch):
@@ -129,9 +101,28 @@ def encode(
     frame = find_frame(events.schema, schema)
     sources = find_sources(events.schema, schema, columns)
     gathering = _Gathering(frame, sources, types)
-    for batch in events.to_batches() if isinstance(events, pa.Table) else events:
-        gathering.add(batch)
+    for column, count in _batches(events, gathering.used()):
+        gathering.add(column, count)
     return gathering.stream()
+
+
+def _batches(
+    events: pa.Table | pa.RecordBatchReader, used: list[int]
+) -> Iterator[tuple[Callable[[int], Any], int]]:
+    """(index -> array, number of rows) of each batch; many small batches of a table as one."""
+    if isinstance(events, pa.RecordBatchReader):
+        yield from ((batch.column, batch.num_rows) for batch in events)
+        return
+    batches = events.to_batches()
+    if len(batches) > 1 + events.num_rows // _FEW_ROWS:
+        try:
+            whole = {index: events.column(index).combine_chunks() for index in used}
+        except pa.ArrowException:  # dictionaries that Arrow cannot unify
+            whole = {}
+        if whole and all(isinstance(array, pa.Array) for array in whole.values()):
+            yield whole.__getitem__, events.num_rows
+            return
+    yield from ((batch.column, batch.num_rows) for batch in batches)
 
 
 @dataclass(slots=True)
@@ -141,10 +132,9 @@ class _Fault:
     count: int = 0
     rows: list[int] = field(default_factory=list)
 
-    def add(self, bad: Mask, rows: Any) -> None:
-        hit = rows[bad]
-        self.count += len(hit)
-        self.rows += [int(row) for row in hit[: _SHOWN_ROWS - len(self.rows)]]
+    def add(self, rows: npt.NDArray[np.int64]) -> None:
+        self.count += len(rows)
+        self.rows += rows[: _SHOWN_ROWS - len(self.rows)].tolist()
 
     def __str__(self) -> str:
         rows = ", ".join(str(row) for row in self.rows)
@@ -160,6 +150,20 @@ _HINTS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of one batch, or those of them that are kept."""
+
+    first: int
+    count: int
+    kept: Mask | None = None
+
+    def numbers(self) -> npt.NDArray[np.int64]:
+        if self.kept is None:
+            return np.arange(self.first, self.first + self.count)
+        return np.flatnonzero(self.kept) + self.first
+
+
 @dataclass(slots=True)
 class _Gathering:
     """Mutable: takes batches, keeps the rows of the wanted types, and counts what is wrong."""
@@ -167,41 +171,68 @@ class _Gathering:
     frame: Frame
     sources: dict[str, Source]
     types: frozenset[str]
-    offset: int = 0
-    times: list[Any] = field(default_factory=list)
-    rows: list[Any] = field(default_factory=list)
-    labels: list[Any] = field(default_factory=list)
+    count: int = 0
+    rows: list[_Rows] = field(default_factory=list)
+    times: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    codes: list[npt.NDArray[np.int32]] = field(default_factory=list)
+    names: dict[str, int] = field(default_factory=dict)
     sequences: list[Any] = field(default_factory=list)
     values: dict[int, list[Any]] = field(default_factory=dict)
     faults: dict[tuple[int, str, str], _Fault] = field(default_factory=dict)
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Fold in one batch; faults are only noted, so that the error can count them all."""
-        rows = np.arange(self.offset, self.offset + batch.num_rows)
-        self.offset += batch.num_rows
-        kept = self._wanted(batch, rows)
-        times = self._column(self.frame.time, batch.column(self.frame.time), rows, required=True)
-        self.times.append(np.asarray(times.cast(pa.int64()).fill_null(0))[kept])
-        self.rows.append(rows[kept])
-        keep = pa.array(kept)
-        for index in self._attributes():
-            values = selected(batch.column(index), keep)
-            self.values.setdefault(index, []).append(self._column(index, values, rows[kept]))
-        if self.frame.sequence is not None:
-            values = selected(batch.column(self.frame.sequence), keep)
-            self.sequences.append(self._column(self.frame.sequence, values, rows[kept]))
+    def used(self) -> list[int]:
+        """Every column that is read, each once."""
+        frame = self.frame
+        special = (index for index in (frame.time, frame.type, frame.sequence) if index is not None)
+        return list(dict.fromkeys([*special, *self._attributes()]))
 
-    def _wanted(self, batch: pa.RecordBatch, rows: Any) -> Mask:
-        """Which rows have a type that the queries read."""
-        index = self.frame.type
-        if index is None:
-            wanted = self.frame.type_value in self.types
-            return np.full(batch.num_rows, wanted)
-        labels = self._column(index, batch.column(index), rows, required=True).cast(pa.large_string())
-        among = pc.is_in(labels, value_set=pa.array(sorted(self.types), pa.large_string()))
-        kept: Mask = np.asarray(among)
-        self.labels.append(labels.filter(among))
-        return kept
+    def add(self, column: Callable[[int], Any], count: int) -> None:
+        """Fold in one batch; faults are only noted, so that the error can count them all."""
+        every = _Rows(self.count, count)
+        self.count += count
+        codes, kept = self._coded(column, every)
+        times = self._column(self.frame.time, column(self.frame.time), every, required=True)
+        numbers = filled(times.cast(pa.int64()))
+        rows = _Rows(every.first, count, kept)
+        self.rows.append(rows)
+        self.codes.append(codes if kept is None else codes[kept])
+        self.times.append(numbers if kept is None else numbers[kept])
+        keep = None if kept is None else pa.array(kept)
+        for index in self._attributes():
+            self.values.setdefault(index, []).append(self._kept(index, column(index), keep, rows))
+        if self.frame.sequence is not None:
+            index = self.frame.sequence
+            self.sequences.append(self._kept(index, column(index), keep, rows))
+
+    def _coded(self, column: Callable[[int], Any], rows: _Rows) -> tuple[npt.NDArray[np.int32], Mask | None]:
+        """The number in `names` of each row's type, -1 for a type that is not wanted; where there is none (None: nowhere)."""
+        if self.frame.type is None:
+            number = self._number(self.frame.type_value)
+            codes = np.full(rows.count, number, np.int32)
+            return codes, None if number >= 0 else codes >= 0
+        labels = self._labels(column(self.frame.type))
+        if labels.null_count:
+            self._note(self.frame.type, "E204", _NULL, np.asarray(labels.is_null()), rows)
+        table = np.array([*map(self._number, labels.dictionary.to_pylist()), -1], np.int32)
+        codes = filled(labels.indices, len(table) - 1)
+        if not np.array_equal(table[:-1], np.arange(len(table) - 1)):
+            codes = table[codes]
+        if not labels.null_count and len(table) > 1 and table[:-1].min() >= 0:
+            return codes, None
+        kept = codes >= 0
+        return codes, None if kept.all() else kept
+
+    def _labels(self, array: Any) -> Any:
+        """Types as a dictionary array with int32 codes."""
+        if pa.types.is_dictionary(array.type) and len(array.dictionary) <= len(array):
+            return coded(array)
+        labels = decoded(array)
+        if not pa.types.is_string(labels.type):
+            labels = labels.cast(pa.large_string())
+        return pc.dictionary_encode(labels)
+
+    def _number(self, name: str | None) -> int:
+        return self.names.setdefault(name, len(self.names)) if name is not None and name in self.types else -1
 
     def _attributes(self) -> Iterator[int]:
         """The columns to keep beside time and type, each once."""
@@ -210,7 +241,11 @@ class _Gathering:
             if index is not None and index not in special:
                 yield index
 
-    def _column(self, index: int, array: Any, rows: Any, *, required: bool = False) -> Any:
+    def _kept(self, index: int, array: Any, keep: Any | None, rows: _Rows) -> Any:
+        values = array if keep is None else selected(array, keep)
+        return coded(values) if is_text(plain_type(array.type)) else self._column(index, values, rows)
+
+    def _column(self, index: int, array: Any, rows: _Rows, *, required: bool = False) -> Any:
         normal = normalise(array)
         if required and normal.array.null_count:
             self._note(index, "E204", _NULL, np.asarray(normal.array.is_null()), rows)
@@ -219,8 +254,8 @@ class _Gathering:
             self._note(index, code, normal.reason, normal.bad, rows)
         return normal.array
 
-    def _note(self, index: int, code: str, reason: str, bad: Mask, rows: Any) -> None:
-        self.faults.setdefault((index, code, reason), _Fault()).add(bad, rows)
+    def _note(self, index: int, code: str, reason: str, bad: Mask, rows: _Rows) -> None:
+        self.faults.setdefault((index, code, reason), _Fault()).add(rows.numbers()[bad])
 
     def stream(self) -> Stream:
         """What was gathered, sorted; raises the first fault (by code, then column)."""
@@ -230,52 +265,61 @@ class _Gathering:
             raise StreamError(
                 f"column {self.frame.names[index]!r}: {reason} in {fault}", code=code, hint=_HINTS[code]
             )
-        times = np.concatenate([np.empty(0, np.int64), *self.times])
+        times, codes = _joined(self.times, np.int64), _joined(self.codes, np.int32)
         order = self._order(times)
-        rows = np.concatenate([np.empty(0, np.int64), *self.rows])
-        return Stream(
-            times=(sorted_times := (times if order is None else times[order]).tolist()),
-            types=(types := self._types(order, len(rows))),
-            columns={
-                name: Column(
-                    name, source.kind, source.scale, self._values(source, sorted_times, types, order)
-                )
-                for name, source in self.sources.items()
-            },
-            rows=(rows if order is None else rows[order]).tolist(),
-            time_type=pa.int64() if self.frame.time_kind is Kind.TICK else TIMESTAMP_TYPE,
-            unit=self.frame.unit,
-            origin=self.frame.origin,
+        if order is not None:
+            times, codes = times[order], codes[order]
+        names = tuple(self.names)
+        stream = Stream(
+            frozen(times),
+            frozen(codes),
+            names,
+            self._selection(order),
+            {},
+            pa.int64() if self.frame.time_kind is Kind.TICK else TIMESTAMP_TYPE,
+            self.frame.unit,
+            self.frame.origin,
         )
+        stream.columns.update(
+            (name, Column(name, source.kind, source.scale, self._values(source, stream, order)))
+            for name, source in self.sources.items()
+        )
+        return stream
 
     def _order(self, times: Any) -> Any | None:
         """A stable order by time (and sequence); None where the rows stand in it already."""
         if self.sequences:
-            numbers = pa.chunked_array(self.sequences, pa.int64())
+            numbers = _one_array(self.sequences)
             last = np.asarray(numbers.is_null())
-            return np.lexsort((np.asarray(numbers.fill_null(0)), last, times))
+            return np.lexsort((filled(numbers), last, times))
         if bool(np.all(times[1:] >= times[:-1])):
             return None
         return np.argsort(times, kind="stable")
 
-    def _types(self, order: Any | None, count: int) -> list[str]:
-        """The types of the kept events, one string object per type."""
-        if self.frame.type is None:
-            return [self.frame.type_value or ""] * count
-        labels = pc.dictionary_encode(pa.chunked_array(self.labels, pa.large_string()).combine_chunks())
-        plain = labels.combine_chunks() if isinstance(labels, pa.ChunkedArray) else labels
-        names = plain.dictionary.to_pylist()
-        numbers = np.asarray(plain.indices)
-        return [names[number] for number in (numbers if order is None else numbers[order]).tolist()]
+    def _selection(self, order: Any | None) -> npt.NDArray[np.int64] | None:
+        """The row numbers in order; None if they just count."""
+        if all(rows.kept is None for rows in self.rows):
+            return order
+        numbers = _joined([rows.numbers() for rows in self.rows], np.int64)
+        return numbers if order is None else numbers[order]
 
-    def _values(self, source: Source, times: list[int], types: list[str], order: Any | None) -> list[Any]:
+    def _values(self, source: Source, stream: Stream, order: Any | None) -> Any:
         if source.index is None or source.index == self.frame.type:
-            return types
+            names = pa.array(stream.type_names, pa.large_string())
+            return pa.DictionaryArray.from_arrays(pa.array(stream.type_codes), names)
         if source.index == self.frame.time:
-            return times
+            return pa.array(stream.time)
         arrays = self.values.get(source.index, [])
         if not arrays:
-            return []
-        column = pa.chunked_array(arrays)
-        values: list[Any] = (column if order is None else column.take(pa.array(order))).to_pylist()
-        return values
+            return from_list([], source.kind, source.scale)
+        values = _one_array(arrays)
+        return values if order is None else values.take(pa.array(order))
+
+
+def _joined(arrays: list[npt.NDArray[Any]], number: type[np.generic]) -> npt.NDArray[Any]:
+    return arrays[0] if len(arrays) == 1 else np.concatenate([np.empty(0, number), *arrays])
+
+
+def _one_array(arrays: list[Any]) -> Any:
+    """Arrays of one type, at least one, as one; texts get a common dictionary."""
+    return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)

@@ -35,7 +35,7 @@ LAYERS = (
     ("errors",),
     ("windows",),
     ("language",),
-    ("predicates", "columns", "event_schema", "events", "streams"),
+    ("predicates", "columns", "encoded", "event_schema", "events", "streams"),
     ("pattern",),
     ("algebra",),
     ("results", "template"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import pickle
 import random
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -215,6 +216,67 @@ def test_sorted_input_costs_no_sort(monkeypatch: pytest.MonkeyPatch) -> None:
     assert encoded(table(time=[1, 1, 2])).rows == [0, 1, 2]
     with pytest.raises(AssertionError, match="sorted"):
         encoded(table(time=[2, 1]))
+
+
+def test_what_is_kept_whole_is_not_copied() -> None:
+    """The arrays are views, read-only like every array of a stream, and lists are made from them when asked for."""
+    times, kinds = pa.array([1, 1, 2]), pa.array(["B", "A", "B"]).dictionary_encode()
+    values = pa.array([5, 6, 7])
+    stream = encoded(table(time=times, type=kinds, v=values), "v")
+    assert stream.time.ctypes.data == times.buffers()[1].address
+    assert stream.type_codes.ctypes.data == kinds.indices.buffers()[1].address
+    assert stream.columns["v"].array.buffers()[1].address == values.buffers()[1].address
+    assert (stream.type_names, len(stream)) == (("B", "A"), 3)
+    assert stream.times is stream.times
+    assert stream.columns["v"].values is stream.columns["v"].values
+
+
+@pytest.mark.parametrize("times", [[1, 2, 3], [3, 1, 2]])
+@pytest.mark.parametrize("types", [AB, frozenset("A"), frozenset("Q")])
+def test_arrays_have_one_type_and_layout_whatever_came_in(times: list[int], types: frozenset[str]) -> None:
+    for data_type in (pa.int64(), pa.int16(), pa.timestamp("ms")):
+        for kinds in (pa.array(["A", "B", "A"]), pa.array(["A", "B", "A"]).dictionary_encode()):
+            events = table(time=pa.array(times, data_type), type=kinds)
+            for source in (events, pa.concat_tables([events, events])):
+                stream = encoded(source, types=types)
+                for array, number in (
+                    (stream.time, np.int64),
+                    (stream.type_codes, np.int32),
+                    (stream.row_numbers, np.int64),
+                ):
+                    assert array.dtype == number
+                    assert array.flags.c_contiguous
+                    assert not array.flags.writeable
+                    assert len(array) == len(stream)
+
+
+def test_a_dictionary_may_repeat_itself_hold_null_and_grow() -> None:
+    def coded(codes: list[int | None], words: list[str | None]) -> pa.Array:
+        return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), pa.array(words))
+
+    def events(start: int, kinds: pa.Array, words: pa.Array) -> pa.Table:
+        return table(time=[start + place for place in range(len(kinds))], type=kinds, s=words)
+
+    first = events(0, coded([0, 1, 2], ["C", "A", "A"]), coded([0, 1, 2], ["x", None, "x"]))
+    second = events(3, coded([0, 1, 0], ["B", "A"]), coded([None, 0, 0], ["y"]))
+    stream = encoded(pa.concat_tables([first, second]), "s")
+    assert stream.types == ["A", "A", "B", "A", "B"]
+    assert sorted(stream.type_names) == ["A", "B"]
+    assert stream.columns["s"].values == [None, "x", None, "y", "y"]
+    assert stream.columns["s"].array.dictionary.to_pylist() == ["x", "y"]
+    with pytest.raises(StreamError, match=r"NULL in 1 value, first at row 1 \(from 0\)"):
+        encoded(events(0, coded([0, 1], ["A", None]), coded([0, 0], ["x"])))
+
+
+def test_a_stream_pickles() -> None:
+    stream = encoded(
+        table(time=[2, 1], type=["A", "B"], v=[decimal.Decimal("1.5"), None]), "v", "time", "type"
+    )
+    for _ in range(2):  # also after its lists were made
+        again = pickle.loads(pickle.dumps(stream))
+        assert (again.times, again.types, again.rows) == (stream.times, stream.types, stream.rows)
+        assert again.columns == stream.columns
+        assert (again.time_type, again.unit, again.origin) == (stream.time_type, stream.unit, stream.origin)
 
 
 rows = st.lists(
