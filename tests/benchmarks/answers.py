@@ -1,0 +1,58 @@
+"""Answers as matrices: log2 of COUNT(*), a row for each query, a column for each window, -inf where there is no row."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyarrow as pa
+
+from tests.benchmarks.encoding import Encoded
+
+TOLERANCE = 2e-9
+"""Of log2: twice the relative error that scaled arithmetic may have, and a little for baselines."""
+
+
+class WrongAnswer(AssertionError):
+    """A timed run answered something else than its reference: its time means nothing."""
+
+
+def of_rows(rows: pa.Table, encoded: Encoded) -> np.ndarray:
+    """Result rows of `run` on the same workload and stream."""
+    answers = np.full((len(encoded.names), encoded.windows), -np.inf)
+    names = rows["query"].combine_chunks().dictionary_encode()
+    places = {name: place for place, name in enumerate(encoded.names)}
+    query = np.array([places[name] for name in names.dictionary.to_pylist()], np.int64)
+    window = np.searchsorted(encoded.window_starts, rows["window_start"].to_numpy())
+    answers[query[names.indices.to_numpy()], window] = rows["log2"].to_numpy()
+    return answers
+
+
+def differences(found: np.ndarray, expected: np.ndarray, *, tolerance: float = TOLERANCE) -> list[str]:
+    """Where two matrices of log2 differ, in words; NaN differs from everything, inf equals itself."""
+    if found.shape != expected.shape:
+        return [f"{found.shape} answers, not {expected.shape}"]
+    with np.errstate(invalid="ignore"):
+        same = (found == expected) | (np.abs(found - expected) <= tolerance)
+    return [
+        f"query {query + 1}, window {window + 1}: {found[query, window]}, not {expected[query, window]}"
+        for query, window in np.argwhere(~same)
+    ]
+
+
+def require_equal(
+    what: str, found: np.ndarray, expected: np.ndarray, *, tolerance: float = TOLERANCE
+) -> None:
+    """Raise `WrongAnswer` unless the answers are the same."""
+    if wrong := differences(found, expected, tolerance=tolerance):
+        raise WrongAnswer(f"{what}: {len(wrong)} of {expected.size} answers differ: " + "; ".join(wrong[:5]))
+    if not np.isfinite(expected).any():
+        raise WrongAnswer(f"{what}: the stream has no trend, so its answers prove nothing")
+
+
+def log2_of(count: int) -> float:
+    """log2 of an integer of any size, -inf for 0."""
+    if not count:
+        return -math.inf
+    shift = max(count.bit_length() - 64, 0)
+    return math.log2(count >> shift) + shift

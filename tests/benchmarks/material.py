@@ -1,0 +1,55 @@
+"""The streams and workloads that are measured: W50, and W50 with a tie, a NULL and a non-matching event in each burst."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hamlet_core.streams.bursty import Bursty, generate
+from hamlet_core.streams.w50 import w50
+
+__all__ = ["disturbed", "guarded", "stream", "w50"]
+
+EVENTS = 2_000_000
+WITHIN = 10_000
+TOO_LARGE = 1_000
+"""A value of `v` for which `v < 100` is false."""
+
+
+def stream(events: int = EVENTS, *, seed: int = 7, **knobs: Any) -> pa.Table:
+    """The bursty stream: no ties, no NULLs, unless `knobs` of `Bursty` say so."""
+    return generate(Bursty(events=events, seed=seed, **knobs))
+
+
+def guarded(text: str) -> str:
+    """The same queries where each event must have `v < 100`, which every v of the stream fulfils."""
+    lines = []
+    for line in text.splitlines():
+        aliases = ["p", "b", *(["s"] if ", S" in line else [])]
+        condition = " AND ".join(f"{alias}.v < 100" for alias in aliases)
+        lines.append(line.replace(" WITHIN", f" WHERE {condition} WITHIN"))
+    return "\n".join(lines)
+
+
+def disturbed(table: pa.Table, *, seed: int = 7) -> pa.Table:
+    """The same stream where each burst of 3 or more has an event that ties with the one before, one whose v is NULL
+    and one whose v is too large. Types and bursts stay, times move up by the ties.
+    """
+    codes = table["type"].combine_chunks().indices.to_numpy()
+    first = np.flatnonzero(np.diff(codes, prepend=-1))
+    length = np.diff(first, append=len(codes))
+    first, length = first[length >= 3], length[length >= 3]
+    offset = np.random.default_rng(seed).integers(0, length)
+    tied = np.zeros(len(codes), bool)
+    tied[first + np.maximum(offset, 1)] = True
+    lost = np.zeros(len(codes), bool)
+    lost[first + (offset + length // 3) % length] = True
+    v = table["v"].combine_chunks().to_numpy().copy()
+    v[first + (offset + 2 * (length // 3)) % length] = TOO_LARGE
+    times = table["time"].combine_chunks().to_numpy()
+    changed = {"time": pa.array(times - np.cumsum(tied)), "v": pa.array(v, mask=lost)}
+    for name, column in changed.items():
+        table = table.set_column(table.schema.get_field_index(name), name, column)
+    return table

@@ -1,0 +1,56 @@
+"""GRETA by running totals in Python, one query at a time: tight loops over a list of codes, no two events of one time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from tests.benchmarks.encoding import KLEENE
+
+_LARGE = 2.0**500
+_DOWN = 2.0**-500
+_STEP = 500
+
+
+def scaled(codes: Sequence[int], starts: Sequence[int], prefix: int, suffix: int) -> list[float]:
+    """log2 of the count of each window: a double for the totals and one exponent, as the compiled baseline has."""
+    answers = []
+    for first, last in pairwise(starts):
+        seeds, total, one, exponent = 0.0, 0.0, 1.0, 0
+        ended, ended_exponent = 0.0, 0
+        for code in codes[first:last]:
+            if code == KLEENE:
+                total += total + seeds
+                if total > _LARGE:
+                    total *= _DOWN
+                    seeds *= _DOWN
+                    one *= _DOWN
+                    exponent += _STEP
+            elif code == prefix:
+                seeds += one
+            elif code == suffix:
+                if ended_exponent != exponent:
+                    ended = math.ldexp(ended, max(ended_exponent - exponent, -2000))
+                    ended_exponent = exponent
+                ended += total
+        if suffix < 0:
+            ended, ended_exponent = total, exponent
+        answers.append(math.log2(ended) + ended_exponent if ended else -math.inf)
+    return answers
+
+
+def exact(codes: Sequence[int], starts: Sequence[int], prefix: int, suffix: int) -> list[int]:
+    """The count of each window, every digit of it."""
+    answers = []
+    for first, last in pairwise(starts):
+        seeds = total = ended = 0
+        for code in codes[first:last]:
+            if code == KLEENE:
+                total += total + seeds
+            elif code == prefix:
+                seeds += 1
+            elif code == suffix:
+                ended += total
+        answers.append(ended if suffix >= 0 else total)
+    return answers

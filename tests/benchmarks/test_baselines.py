@@ -1,0 +1,108 @@
+"""The baselines of the benchmarks count what the reference engine counts, on small streams of every kind they read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hamlet_core import run
+from tests.benchmarks import baselines, plain_python
+from tests.benchmarks.answers import differences, log2_of, of_rows
+from tests.benchmarks.baseline_runs import by_limit, by_running_totals, by_running_totals_tied, by_scan
+from tests.benchmarks.encoding import encode
+from tests.benchmarks.material import disturbed, guarded, stream, w50
+
+WINDOW = 400
+
+
+def reference(text: str, table: pa.Table) -> np.ndarray:
+    """log2 of counts by the reference engine: a row for each query, a column for each window."""
+    return of_rows(run(text, table, engine="greta"), encode(text, table))
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    return stream(2_000, burst_length=9.0, seed=3)
+
+
+def test_running_totals_count_as_the_reference(table: pa.Table) -> None:
+    text = w50(queries=6, types=3, within=WINDOW)
+    encoded = encode(text, table)
+    expected = reference(text, table)
+    assert expected.max() > 150
+    assert differences(by_running_totals(encoded), expected) == []
+    assert differences(by_running_totals_tied(encoded, np.ones(encoded.events, bool)), expected) == []
+    codes, starts = encoded.lists
+    pairs = list(zip(encoded.prefixes, encoded.suffixes, strict=True))
+    scaled = np.array([plain_python.scaled(codes, starts, *pair) for pair in pairs])
+    assert differences(scaled, expected) == []
+    exact = run(text, table, engine="greta", arithmetic="exact")
+    digits = [str(count) for pair in pairs for count in plain_python.exact(codes, starts, *pair) if count]
+    assert digits == exact["exact"].to_pylist()
+
+
+def test_totals_beyond_a_double_keep_their_digits() -> None:
+    text = w50(queries=4, types=2, within=100_000)
+    table = stream(6_000, burst_length=1_500.0, seed=5, types=2)
+    encoded = encode(text, table)
+    codes, starts = encoded.lists
+    pairs = list(zip(encoded.prefixes, encoded.suffixes, strict=True))
+    counts = [plain_python.exact(codes, starts, *pair) for pair in pairs]
+    logs = [[log2_of(count) for count in row] for row in counts]
+    assert np.max(logs) > 1_100
+    assert differences(by_running_totals(encoded), np.array(logs)) == []
+    assert differences(by_running_totals_tied(encoded, np.ones(encoded.events, bool)), np.array(logs)) == []
+    assert (
+        differences(np.array([plain_python.scaled(codes, starts, *pair) for pair in pairs]), np.array(logs))
+        == []
+    )
+
+
+def test_ties_and_conditions(table: pa.Table) -> None:
+    stained = disturbed(table)
+    text = guarded(w50(queries=6, types=3, within=WINDOW))
+    encoded = encode(text, stained)
+    matching = np.asarray(stained["v"].to_numpy() < 100)
+    assert not matching.all()
+    assert len(np.unique(encoded.times)) < encoded.events
+    expected = reference(text, stained)
+    assert differences(by_running_totals_tied(encoded, matching), expected) == []
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_scan(table: pa.Table, ordered: bool) -> None:
+    text = w50(queries=6, types=3, within=WINDOW, adjacent=ordered)
+    encoded = encode(text, table)
+    assert differences(by_scan(encoded, ordered=ordered), reference(text, table)) == []
+
+
+def test_scan_with_ties(table: pa.Table) -> None:
+    tied = disturbed(table)
+    text = w50(queries=6, types=3, within=WINDOW, adjacent=True)
+    assert differences(by_scan(encode(text, tied), ordered=True), reference(text, tied)) == []
+
+
+def test_the_limit_loop_where_doubles_suffice(table: pa.Table) -> None:
+    text = w50(queries=6, types=3, within=WINDOW)
+    assert differences(by_limit(encode(text, table)), reference(text, table)) == []
+
+
+def test_the_limit_loop_overflows_to_infinity() -> None:
+    text = w50(queries=4, types=2, within=100_000)
+    answers = by_limit(encode(text, stream(6_000, burst_length=1_500.0, seed=5, types=2)))
+    assert np.isposinf(answers).any()
+    assert not np.isnan(answers).any()
+
+
+def test_differences_are_seen() -> None:
+    expected = np.array([[1.0, 2.0], [-np.inf, 4.0]])
+    assert differences(expected.copy(), expected) == []
+    assert differences(expected + np.array([[0.0, 1e-8], [0.0, 0.0]]), expected) == [
+        "query 1, window 2: 2.00000001, not 2.0"
+    ]
+    assert len(differences(np.array([[1.0, 2.0], [0.0, np.nan]]), expected)) == 2
+
+
+def test_the_limit_knows_its_lanes() -> None:
+    assert baselines.LANES >= 50
