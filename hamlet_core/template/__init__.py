@@ -1,1 +1,1 @@
-"""What a workload needs of its events, query by query; later also the merged templates of sharable sets."""
+"""What a workload needs of its events, query by query; what its queries may share, and their merged templates."""
