@@ -38,7 +38,7 @@ LAYERS = (
     ("predicates", "columns", "encoded", "event_schema", "events", "streams"),
     ("pattern",),
     ("algebra",),
-    ("results", "template"),
+    ("results", "template", "totals"),
     ("engines",),
     ("execution",),
     ("explain", "why"),

@@ -1,0 +1,174 @@
+"""Results as arrays: the elements of a whole query in, result rows or partial rows out, the same as `results` makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hamlet_core.algebra.aggregates import Shape
+from hamlet_core.algebra.arithmetic import Arithmetic, Unit
+from hamlet_core.algebra.measuring import Extremes, Numbers, plain
+from hamlet_core.algebra.showing import MeasureColumns, Shown, shown
+from hamlet_core.language.syntax import Aggregate
+from hamlet_core.results import PartialRow, result_schema
+
+__all__ = ["Extremes", "Numbers", "Totals", "partial_rows", "totals_table"]
+
+Integers: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The elements of one query, one row per (window, group) where there is a trend, in any order."""
+
+    name: str
+    window_start: Integers
+    """In ticks of the input, as `window_end`."""
+    window_end: Integers
+    group: Integers
+    """Row -> place in `groups`."""
+    groups: tuple[str, ...]
+    """Texts of group keys; queries that group alike share the tuple."""
+    trends: Numbers
+    parts: tuple[Numbers | Extremes, ...]
+    """In the order of `Shape.parts`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What one aggregate of one query shows, and the result rows it goes to."""
+
+    at: Integers
+    unit: Unit
+    of: Numbers | Extremes
+    magnitude: Numbers | None = None
+    count: Numbers | None = None
+
+
+def totals_table(
+    totals: Sequence[Totals],
+    shapes: Mapping[str, Shape],
+    units: Mapping[str, Unit],
+    arithmetic: Arithmetic,
+    time_type: pa.DataType,
+) -> pa.Table:
+    """Result rows of `result_schema`, in the order of results; `units` by attribute, queries ordered as `shapes`."""
+    order = {name: place for place, name in enumerate(shapes)}
+    totals = sorted((one for one in totals if len(one.group)), key=lambda one: order[one.name])
+    schema = result_schema(time_type)
+    if not totals:
+        return schema.empty_table()
+    aggregates = [shapes[one.name].aggregates for one in totals]
+    heads = _Heads.of(totals, [len(some) for some in aggregates])
+    columns = MeasureColumns.of_nulls(len(heads.row), arithmetic)
+    tasks: list[Shown] = []
+    for one, first in zip(totals, heads.places, strict=True):
+        tasks += shown(shapes[one.name], one.trends, one.parts, units, first)
+    columns.fill(tasks)
+    arrays = [
+        pa.array([one.name for one in totals]).take(pa.array(heads.query)),
+        pa.array(heads.starts).view(time_type),
+        pa.array(heads.ends).view(time_type),
+        heads.groups,
+        _labels(aggregates, heads),
+        *columns.arrays(),
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Heads:
+    """The order of results: for each result row its query, window, group and aggregate."""
+
+    row: Integers
+    query: Integers
+    starts: Integers
+    ends: Integers
+    groups: Any
+    aggregate: Integers
+    """Its place among the aggregates of the query."""
+    places: tuple[Integers, ...]
+    """By query: the result row of the first aggregate of each row of its totals."""
+
+    @classmethod
+    def of(cls, totals: Sequence[Totals], widths: Sequence[int]) -> _Heads:
+        """`widths`: how many aggregates each query returns."""
+        lengths = [len(one.group) for one in totals]
+        query = np.repeat(np.arange(len(totals)), lengths)
+        starts = np.concatenate([one.window_start for one in totals])
+        ends = np.concatenate([one.window_end for one in totals])
+        texts, text = _texts(totals, lengths)
+        order = _order(query, starts, texts, text)
+        width = np.array(widths)[query]
+        last = np.cumsum(width)
+        row = np.repeat(np.arange(len(query)), width)
+        aggregate = np.arange(len(row)) - (last - width)[row]
+        firsts = np.empty(len(query), np.int64)
+        firsts[order] = last - width
+        source = order[row]
+        return cls(
+            row,
+            query[row],
+            starts[source],
+            ends[source],
+            texts.take(pa.array(text[source])),
+            aggregate,
+            tuple(np.split(firsts, np.cumsum(lengths)[:-1])),
+        )
+
+
+def _texts(totals: Sequence[Totals], lengths: Sequence[int]) -> tuple[Any, Integers]:
+    """The texts of all groups, and for each row of all totals the place of its text."""
+    distinct = list({id(one.groups): one.groups for one in totals}.values())
+    ends = np.cumsum([len(groups) for groups in distinct])
+    first = {id(groups): end - len(groups) for groups, end in zip(distinct, ends.tolist(), strict=True)}
+    offsets = np.repeat([first[id(one.groups)] for one in totals], lengths)
+    texts = pa.array(list(chain.from_iterable(distinct)), pa.string())
+    return texts, np.concatenate([one.group for one in totals]) + offsets
+
+
+def _order(query: Integers, starts: Integers, texts: Any, text: Integers) -> Integers:
+    """Rows by query, window and group; a query's windows end in the order in which they start."""
+    rank = np.zeros(len(query), np.int64)
+    if len(texts) > 1:
+        codes = texts.dictionary_encode()  # bytes of UTF-8 sort as code points do
+        by_text = np.asarray(pc.sort_indices(codes.dictionary))
+        ranks = np.empty(len(by_text), np.int64)
+        ranks[by_text] = np.arange(len(by_text))
+        rank = ranks[np.asarray(codes.indices)][text]
+    later = (starts[1:] > starts[:-1]) | ((starts[1:] == starts[:-1]) & (rank[1:] > rank[:-1]))
+    if bool(np.all(later | (query[1:] > query[:-1]))):
+        return np.arange(len(query))
+    return np.lexsort((rank, starts, query))
+
+
+def _labels(aggregates: Sequence[tuple[Aggregate, ...]], heads: _Heads) -> Any:
+    """The label of every result row."""
+    firsts = np.cumsum([0, *(len(some) for some in aggregates)])[:-1]
+    labels = pa.array([one.label for some in aggregates for one in some], pa.string())
+    return labels.take(pa.array(firsts[heads.query] + heads.aggregate))
+
+
+def partial_rows(
+    totals: Sequence[Totals], shapes: Mapping[str, Shape], units: Mapping[str, Unit], arithmetic: Arithmetic
+) -> list[PartialRow]:
+    """The same elements as plain values, one partial row each; `units` by attribute."""
+    rows: list[PartialRow] = []
+    for one in totals:
+        shape = shapes[one.name]
+        read = dict.fromkeys(some.attribute for some in shape.aggregates if some.attribute is not None)
+        told = tuple((name, units[name].kind.name, units[name].scale) for name in read)
+        labels = tuple(some.label for some in shape.aggregates)
+        elements = zip(plain(one.trends), *map(plain, one.parts), strict=True)
+        windows = zip(one.window_start.tolist(), one.window_end.tolist(), strict=True)
+        for window, group, element in zip(windows, one.group.tolist(), elements, strict=True):
+            key = one.name, *window, one.groups[group]
+            rows.append(PartialRow(*key, element, told, arithmetic.name, labels))
+    return rows
