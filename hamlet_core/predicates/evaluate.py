@@ -86,6 +86,14 @@ def compile_adjacent(
     return _Compiler(columns, unit, text).condition(expression).evaluate
 
 
+def compile_value(
+    expression: Expression, columns: Mapping[str, Column], *, unit: int, text: str = ""
+) -> tuple[Kind, Evaluator]:
+    """A part of a condition that was checked: its kind, and its value for two row indices."""
+    node = _Compiler(columns, unit, text).node(expression)
+    return node.kind, node.evaluate
+
+
 @dataclass(frozen=True, slots=True)
 class _Node:
     """A compiled expression; `constant` needs no row, `values` are set where it is just a column."""
