@@ -13,13 +13,17 @@ from hamlet_core.execution import check_columns, plan
 from hamlet_core.language.literals import duration_text
 from hamlet_core.language.parser import parse_syntax
 from hamlet_core.language.syntax import AggregateFunction, Atom, Pattern, Workload
-from hamlet_core.language.writer import write_expression, write_pattern, write_query
-from hamlet_core.pattern.automaton import Automaton, Edge, Gap
+from hamlet_core.language.writer import write_pattern, write_query
+from hamlet_core.pattern.automaton import Automaton, Gap
 from hamlet_core.pattern.construction import negated_patterns
 from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload, position_sets
 from hamlet_core.predicates.kinds import Kind
+from hamlet_core.template.access import Access, access_paths, conditions_text, scanned_pairs
 from hamlet_core.template.advice import advice
+from hamlet_core.template.description import path_text, workload_lines
+from hamlet_core.template.drawing import quoted
 from hamlet_core.template.plan import QueryPlan
+from hamlet_core.template.workload import Path, PlannedQuery, WorkloadPlan, plan_workload
 
 
 def explain(
@@ -31,6 +35,7 @@ def explain(
 ) -> str:
     """How each query will be evaluated: parsed form, automaton, partitions, cost per event, memory, exactness.
 
+    For the engine hamlet the whole workload comes first: classes by partition, sharable sets, merged templates, paths.
     With `table` (a table or its Arrow schema) column types are checked too; a table also gives warnings about types
     without events or without partition values. Raises as `parse` and `run` would.
     """
@@ -44,18 +49,30 @@ def explain(
         check_columns(workload, columns, schema)
         names = sorted({name for one in plans for name in one.columns})
         kinds = table_kinds(columns, schema, names)
-    sections = (
-        "\n".join(_section(analysed, one, kinds, engine))
-        for analysed, one in zip(analyse_workload(workload), plans, strict=True)
-    )
+    queries = analyse_workload(workload)
+    whole = plan_workload(queries) if engine == "hamlet" else None
+    sections = [
+        "\n".join(_section(analysed, one, kinds, engine, _planned(whole, place)))
+        for place, (analysed, one) in enumerate(zip(queries, plans, strict=True))
+    ]
+    if whole:
+        sections.insert(0, "\n".join(workload_lines(queries, whole)))
     warnings = (
         [f"warning: {line}" for line in advice(plans, table, schema)] if isinstance(table, pa.Table) else []
     )
     return "\n\n".join((*sections, *warnings)) + "\n"
 
 
+def _planned(whole: WorkloadPlan | None, place: int) -> PlannedQuery | None:
+    return whole.queries[place] if whole else None
+
+
 def _section(
-    analysed: AnalysedQuery, plan: QueryPlan, kinds: Mapping[str, tuple[Kind, int]], engine: str
+    analysed: AnalysedQuery,
+    plan: QueryPlan,
+    kinds: Mapping[str, tuple[Kind, int]],
+    engine: str,
+    planned: PlannedQuery | None,
 ) -> Iterator[str]:
     yield f"== query {plan.name} =="
     yield write_query(analysed.query).rstrip()
@@ -66,7 +83,9 @@ def _section(
     yield f"windows        {_windows(plan)}"
     yield f"counts         {_counting(analysed)}"
     yield f"engine         {engine}: {_ENGINES[engine]}"
-    yield f"memory         {'; '.join(_memory(analysed, engine))}"
+    if planned:
+        yield f"path           {path_text(planned)}"
+    yield f"memory         {'; '.join(_memory(analysed, engine, planned))}"
     yield f"exact          {_exact(analysed, kinds)}"
     yield ""
     if engine == "two_step":
@@ -81,6 +100,7 @@ def _section(
 
 
 _ENGINES = {
+    "hamlet": "compiled kernels fold all queries of the workload in one pass over the events",
     "greta": "aggregates over the event graph, no trend is listed",
     "two_step": (
         "lists every trend, then aggregates; time grows with the number of trends, which may double with "
@@ -130,13 +150,14 @@ def _lines(
     """(step, cost and conditions) of every start, edge and end, then those of each negated pattern, labelled."""
     names = _names(automaton)
     priced = engine != "two_step"
+    costs = _costs(analysed, automaton, engine)
     for start in automaton.starts:
         yield (
             f"  start -> {names[start.position]}",
             _noted("O(1)" * priced, _gap(start.gap, label, "before it")),
         )
-    for edge in automaton.edges:
-        notes = (_cost(analysed, automaton, edge) * priced, _gap(edge.gap, label, "in between"))
+    for edge, cost in zip(automaton.edges, costs, strict=True):
+        notes = (cost * priced, _gap(edge.gap, label, "in between"))
         yield f"  {names[edge.source]} -> {names[edge.target]}", _noted(*notes)
     for end in automaton.ends:
         yield f"  {names[end.position]} -> end", _noted("O(1)" * priced, _gap(end.gap, label, "after it"))
@@ -160,33 +181,12 @@ def _names(automaton: Automaton) -> list[str]:
     ]
 
 
-def _cost(analysed: AnalysedQuery, automaton: Automaton, edge: Edge) -> str:
-    conditions = _conditions(analysed, automaton, edge)
-    if conditions:
-        return f"O(n) scan, because of {conditions}"
-    if automaton is analysed.automaton and (why := _scanning(analysed)):
-        return f"O(n) scan, because of {why}"
-    return "O(1) running total"
-
-
-def _conditions(analysed: AnalysedQuery, automaton: Automaton, edge: Edge) -> str:
-    pair = automaton.positions[edge.source].alias, automaton.positions[edge.target].alias
-    return " AND ".join(
-        write_expression(condition.expression)
-        for condition in analysed.adjacent
-        if (condition.left, condition.right) == pair
-    )
-
-
-def _scanning(analysed: AnalysedQuery) -> str:
-    """Why the sets of an ambiguous pattern depend on pairs of events; empty where they do not."""
-    if not analysed.ambiguous:
-        return ""
-    edges = analysed.automaton.edges
-    conditions = [found for edge in edges if (found := _conditions(analysed, analysed.automaton, edge))]
-    if conditions:
-        return f"{conditions[0]} in an ambiguous pattern"
-    return "NOT in an ambiguous pattern" if any(edge.gap for edge in edges) else ""
+def _costs(analysed: AnalysedQuery, automaton: Automaton, engine: str) -> Iterator[str]:
+    """What each edge costs an event; the reference engine scans wherever a pair of events decides."""
+    for step in access_paths(analysed, automaton):
+        scans = engine != "hamlet" and step.access is not Access.RUNNING_TOTAL
+        cost = (Access.SCAN if scans else step.access).value
+        yield f"{cost}, because of {step.because}" if step.because else cost
 
 
 def _gap(gap: Gap, label: str, where: str) -> str:
@@ -194,25 +194,31 @@ def _gap(gap: Gap, label: str, where: str) -> str:
     return f"{absent} {where}" if absent else ""
 
 
-def _memory(analysed: AnalysedQuery, engine: str) -> Iterator[str]:
-    """What is kept beside the input while one window of one partition is evaluated."""
+def _memory(analysed: AnalysedQuery, engine: str, planned: PlannedQuery | None) -> Iterator[str]:
+    """What is kept beside the input while one window of one partition is evaluated, or all that are open."""
     yield "the input"
     if engine == "two_step":
         yield "one trend at a time, and every match of a negated pattern in the window"
         return
     automaton = analysed.automaton
+    each = " and open window" if planned else ""
     if analysed.ambiguous:
         edges, ends = automaton.edges, automaton.ends
-        if _scanning(analysed) or any(end.gap for end in ends):
-            yield f"a total per matched event of a window, because of {_scanning(analysed) or 'NOT at the end'}"
+        why = scanned_pairs(analysed)
+        if why or any(end.gap for end in ends):
+            yield f"a total per matched event of a window, because of {why or 'NOT at the end'}"
         elif edges or ends:
-            yield "a total per set of positions"
+            yield f"a total per set of positions{each}"
         return
-    yield "a running total per position"
+    yield f"a running total per position{each}"
     names = _names(automaton)
-    scanned = [edge.source for edge in automaton.edges if _conditions(analysed, automaton, edge)]
+    scanned = [edge.source for edge in automaton.edges if conditions_text(analysed, automaton, edge)]
     gaps = [edge.source for edge in automaton.edges if edge.gap and edge.source not in scanned]
     gaps += [end.position for end in automaton.ends if end.gap and end.position not in scanned]
+    if planned and planned.path is Path.BURSTS:
+        for position in dict.fromkeys(gaps):
+            yield f"what waits behind {names[position]} per open window, because of NOT"
+        return
     for positions, why in ((scanned, "conditions on its next event"), (gaps, "NOT behind it")):
         for position in dict.fromkeys(positions):
             yield f"a total per event of {names[position]} in a window, because of {why}"
@@ -240,11 +246,11 @@ def mermaid(analysed: AnalysedQuery) -> Iterator[str]:
     absent = [write_pattern(body) for body in negated_patterns(analysed.query.pattern)]
     yield "flowchart LR"
     for position, name in zip(automaton.positions, _names(automaton), strict=True):
-        yield f'  p{position.index}(["{_quoted(name)}"])'
+        yield f'  p{position.index}(["{quoted(name)}"])'
     for start in automaton.starts:
         yield f"  start((start)) {_arrow(absent, start.gap)} p{start.position}"
     for edge in automaton.edges:
-        arrow = _arrow(absent, edge.gap, _conditions(analysed, automaton, edge))
+        arrow = _arrow(absent, edge.gap, conditions_text(analysed, automaton, edge))
         yield f"  p{edge.source} {arrow} p{edge.target}"
     for end in automaton.ends:
         yield f"  p{end.position} {_arrow(absent, end.gap)} finish((end))"
@@ -252,8 +258,4 @@ def mermaid(analysed: AnalysedQuery) -> Iterator[str]:
 
 def _arrow(absent: Sequence[str], gap: Gap, conditions: str = "") -> str:
     label = _noted(conditions, " and ".join(f"no {absent[index]}" for index in sorted(gap)))
-    return f'-->|"{_quoted(label)}"|' if label else "-->"
-
-
-def _quoted(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+    return f'-->|"{quoted(label)}"|' if label else "-->"

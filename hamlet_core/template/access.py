@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -44,12 +43,9 @@ def access_paths(analysed: AnalysedQuery, automaton: Automaton | None = None) ->
     return tuple(_step(analysed, automaton, edge, pairs) for edge in automaton.edges)
 
 
-def conditions_on(analysed: AnalysedQuery, automaton: Automaton, edge: Edge) -> tuple[syntax.Expression, ...]:
-    """The adjacent conditions of an edge."""
-    pair = automaton.positions[edge.source].alias, automaton.positions[edge.target].alias
-    return tuple(
-        condition.expression for condition in analysed.adjacent if (condition.left, condition.right) == pair
-    )
+def conditions_text(analysed: AnalysedQuery, automaton: Automaton, edge: Edge) -> str:
+    """The adjacent conditions of an edge, joined by AND; empty where it has none."""
+    return " AND ".join(map(write_expression, _conditions(analysed, automaton, edge)))
 
 
 def scanned_pairs(analysed: AnalysedQuery) -> str:
@@ -58,20 +54,20 @@ def scanned_pairs(analysed: AnalysedQuery) -> str:
         return ""
     edges = analysed.automaton.edges
     for edge in edges:
-        if conditions := conditions_on(analysed, analysed.automaton, edge):
-            return f"{_text(conditions)} in an ambiguous pattern"
+        if conditions := conditions_text(analysed, analysed.automaton, edge):
+            return f"{conditions} in an ambiguous pattern"
     return "NOT in an ambiguous pattern" if any(edge.gap for edge in edges) else ""
 
 
+def _conditions(analysed: AnalysedQuery, automaton: Automaton, edge: Edge) -> tuple[syntax.Expression, ...]:
+    pair = automaton.positions[edge.source].alias, automaton.positions[edge.target].alias
+    found = (one for one in analysed.adjacent if (one.left, one.right) == pair)
+    return tuple(one.expression for one in found)
+
+
 def _step(analysed: AnalysedQuery, automaton: Automaton, edge: Edge, pairs: str) -> Step:
-    conditions = conditions_on(analysed, automaton, edge)
-    if pairs:
-        return Step(edge.source, edge.target, Access.SCAN, _text(conditions) or pairs)
-    return Step(edge.source, edge.target, _access(conditions), _text(conditions))
-
-
-def _text(conditions: tuple[syntax.Expression, ...]) -> str:
-    return " AND ".join(map(write_expression, conditions))
+    access = Access.SCAN if pairs else _access(_conditions(analysed, automaton, edge))
+    return Step(edge.source, edge.target, access, conditions_text(analysed, automaton, edge) or pairs)
 
 
 def _access(conditions: tuple[syntax.Expression, ...]) -> Access:
@@ -105,12 +101,3 @@ def _is_sum(expression: syntax.Expression) -> bool:
         case syntax.Minus(operand):
             return _is_sum(operand)
     return False
-
-
-def negated_steps(analysed: AnalysedQuery) -> Iterator[tuple[Automaton, tuple[Step, ...]]]:
-    """The access paths inside each negated pattern, nested ones after the one that holds them."""
-    waiting = list(reversed(analysed.automaton.negations))
-    while waiting:
-        automaton = waiting.pop()
-        waiting.extend(reversed(automaton.negations))
-        yield automaton, access_paths(analysed, automaton)

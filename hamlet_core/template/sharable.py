@@ -140,7 +140,7 @@ def _whole_refusal(analysed: AnalysedQuery) -> str:
         return "AND of patterns"
     if not kleene_bodies(analysed.query.pattern):
         return "no Kleene sub-pattern"
-    return "one sequence of events may have several paths" if analysed.ambiguous else ""
+    return "an ambiguous pattern" if analysed.ambiguous else ""
 
 
 def _refusal(automaton: Automaton, body: KleeneBody) -> str:

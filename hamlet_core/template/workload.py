@@ -135,7 +135,7 @@ def _planned(analysed: AnalysedQuery, place: int, *, shared: bool) -> PlannedQue
 def _reasons(analysed: AnalysedQuery) -> Iterator[str]:
     """What keeps a query from being folded burst by burst."""
     if analysed.ambiguous:
-        yield "one sequence of events may have several paths"
+        yield "an ambiguous pattern"
     negated = frozenset(
         alias for negation in analysed.automaton.negations for alias in _all_aliases(negation)
     )

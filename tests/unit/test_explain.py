@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -29,6 +30,13 @@ TABLE = pa.schema(
 EVENTS = pa.table(
     {"time": [1, 2], "type": ["A", "B"], "v": [0.5, 1.5], "w": pa.array([1, 2], pa.int32()), "g": ["x", None]}
 )
+
+
+def compiled(text, **options):
+    """As the compiled engine explains it, whether or not this build offers that engine."""
+    with patch("hamlet_core.explain.Options"):
+        return explain(text, engine="hamlet", **options)
+
 
 EXPLAINED = {
     "ride_sharing": lambda: explain(
@@ -57,6 +65,20 @@ EXPLAINED = {
     ),
     "two_step": lambda: explain(
         "RETURN COUNT(*) PATTERN SEQ(A a+, NOT N) GROUP-BY g WITHIN 10 s", engine="two_step"
+    ),
+    "compiled": lambda: compiled(
+        """
+        one: RETURN COUNT(*), SUM(b.v) PATTERN SEQ(A a, B b+) WHERE [g] AND b.v > 3 WITHIN 12 s SLIDE 4 s
+        two: RETURN COUNT(*) PATTERN SEQ(C c, NOT N n, B b+) WHERE b.v < NEXT(b).v GROUP-BY g WITHIN 10 s
+        three: RETURN AVG(x.v) PATTERN SEQ(B x+, D, NOT SEQ(N, M)) WHERE NEXT(D).time - x.time < 5 s GROUP-BY g WITHIN 12 s SLIDE 4 s
+        four: RETURN COUNT(*) PATTERN (A AND B+) WHERE [g] WITHIN 10 s
+        five: RETURN COUNT(*) PATTERN SEQ(A x+, A y+) WITHIN 10 s
+        """
+    ),
+    "compiled_bodies": lambda: compiled(
+        "one: RETURN COUNT(*) PATTERN SEQ(C, (SEQ(A, B+))+) WITHIN 10 s\n"
+        "two: RETURN COUNT(*) PATTERN SEQ((SEQ(A, B b+))+, NOT N) WITHIN 6 s\n"
+        "three: RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 10 s"
     ),
     "workload": lambda: explain(
         "one: RETURN COUNT(*) PATTERN A WITHIN 1 s\ntwo: RETURN COUNT(*) PATTERN (A OR SEQ(B, C?)) WITHIN 2 s"

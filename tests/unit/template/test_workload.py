@@ -124,7 +124,7 @@ PATHS = {
     "SEQ(A, B+)": (),
     "SEQ(NOT M, A+, NOT SEQ(C, D+), B?, NOT X)": (),
     "(A+ AND B)": (),
-    "SEQ(A x+, A y+)": ("one sequence of events may have several paths",),
+    "SEQ(A x+, A y+)": ("an ambiguous pattern",),
     "SEQ(A, NOT SEQ(C, NOT X, D), B)": ("NOT inside a negated pattern",),
 }
 
