@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hamlet_core.encoded import to_list
 from hamlet_core.engines.partitions import GroupKey, shown_value
 from hamlet_core.events import Column, Stream
-from hamlet_core.predicates.kinds import Kind
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -57,7 +57,7 @@ def partition(
     A row whose equivalence attribute is NULL belongs nowhere; NULL in GROUP-BY is a value of its own. Partitions
     stand in any order. Costs a few passes over the rows, and no sort where all rows are one partition.
     """
-    count = len(stream.times)
+    count = len(stream)
     factors: list[_Codes] = []
     for name in dict.fromkeys([*equivalence, *group_by]):
         codes, valid = _factorised(stream.columns[name], fill=name not in equivalence)
@@ -114,14 +114,14 @@ def _group_keys(stream: Stream, group_by: Sequence[str], rows: Integers) -> tupl
     for name in sorted(set(group_by)):
         column = stream.columns[name]
         head = f"{encode(name)}:"
-        values = _array(column).take(pa.array(rows)).to_pylist()
+        values = to_list(column.array.take(pa.array(rows)))
         texts.append([head + encode(shown_value(value, column.kind)) for value in values])
     return tuple("{" + ",".join(parts) + "}" for parts in zip(*texts, strict=True))
 
 
 def _factorised(column: Column, *, fill: bool, rows: Any = None) -> tuple[_Codes, Mask | None]:
     """Codes of the column's values and where it has one (None: everywhere); `fill` gives NULL a code of its own."""
-    array = _array(column) if rows is None else _array(column).take(rows)
+    array = column.array if rows is None else column.array.take(rows)
     valid = np.asarray(array.is_valid()) if array.null_count else None
     codes = _codes(array)
     if valid is None or not fill:
@@ -146,8 +146,9 @@ def _codes(array: Any) -> _Codes:
         return _dense((numbers + 0.0).view(np.int64))  # -0.0 is 0.0
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     indices = encoded.indices
-    numbers = np.asarray(indices.fill_null(0) if indices.null_count else indices)
-    return _Codes(numbers.astype(np.int64), 0, max(len(encoded.dictionary), 1))
+    numbers = np.asarray(indices.fill_null(0) if indices.null_count else indices).astype(np.int64)
+    size = max(len(encoded.dictionary), 1)
+    return _Codes(numbers, 0, size) if size <= max(len(array), _SMALL) else _dense(numbers)
 
 
 def _combined(left: _Codes, right: _Codes) -> _Codes:
@@ -162,20 +163,3 @@ def _dense(values: Integers) -> _Codes:
 
     codes, size = dense_codes(values)
     return _Codes(codes, 0, max(size, 1))
-
-
-_TYPES = {
-    Kind.DOUBLE: pa.float64(),
-    Kind.TEXT: pa.large_string(),
-    Kind.BOOLEAN: pa.bool_(),
-    Kind.NULL: pa.null(),
-}
-
-
-def _array(column: Column) -> Any:
-    """The column as one Arrow array."""
-    array = getattr(column, "array", None)
-    if array is not None:
-        return array
-    kind = None if column.kind is Kind.DECIMAL else _TYPES.get(column.kind, pa.int64())
-    return pa.array(column.values, kind)

@@ -63,7 +63,11 @@ def scaled(draw, *, signed, around=None):
 @st.composite
 def number(draw, arithmetic, *, signed=False, around=None):
     if arithmetic == "exact":
-        value = draw(st.integers(0, 2**70) | st.integers(0, 9) | st.integers(2**1023, 2**9000))
+        value = draw(
+            st.integers(0, 2**70)
+            | st.integers(0, 9)
+            | st.builds(int.__lshift__, st.integers(1, 2**60), st.integers(900, 9000))
+        )
         return -value if signed and draw(st.booleans()) else value
     found = draw(scaled(signed=signed, around=around))
     return found if arithmetic == "scaled" else (*found, draw(st.integers(0, PRIME - 1)))
