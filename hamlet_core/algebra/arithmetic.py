@@ -11,6 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol, TypeAlias
 
+from hamlet_core.algebra.decimal_text import decimal_text
 from hamlet_core.predicates.kinds import Kind
 
 PRIME = 2**61 - 1
@@ -251,7 +252,7 @@ def digits(parts: int, scale: int) -> str:
     >>> digits(-1250, 2), digits(7, 0)
     ('-12.50', '7')
     """
-    text = str(Decimal(abs(parts)))  # an integer's own text has a limit on digits, the same for all threads
+    text = decimal_text(abs(parts))
     sign = "-" if parts < 0 else ""
     if not scale:
         return sign + text
