@@ -19,9 +19,9 @@ class Access(Enum):
     RUNNING_TOTAL = "O(1) running total"
     """No condition on the pair of events."""
     ORDERED_TREE = "O(log n) ordered tree"
-    """One comparison, each side of which reads one of the two events, in columns that have an order."""
+    """One comparison, each side of which reads one of the two events."""
     PERHAPS_ORDERED = "O(log n) ordered tree if it can be rearranged, else O(n) scan"
-    """One comparison of sums that column types may allow to bring into that form."""
+    """One comparison of sums over both events: types and values of the columns decide whether they can be parted."""
     SCAN = "O(n) scan"
     """Any other condition on the pair, or an ambiguous pattern whose steps depend on the pair."""
 
@@ -71,15 +71,27 @@ def _step(analysed: AnalysedQuery, automaton: Automaton, edge: Edge, pairs: str)
 
 
 def _access(conditions: tuple[syntax.Expression, ...]) -> Access:
-    match conditions:
-        case ():
-            return Access.RUNNING_TOTAL
-        case (syntax.Comparison(operator, left, right),) if operator is not ComparisonOperator.UNEQUAL:
-            if all(len(_events(side)) == 1 for side in (left, right)):
-                return Access.ORDERED_TREE if _plain(left) and _plain(right) else Access.PERHAPS_ORDERED
-            if all(_is_sum(side) for side in (left, right)):
-                return Access.PERHAPS_ORDERED
-    return Access.SCAN
+    if not conditions:
+        return Access.RUNNING_TOTAL
+    comparison = _comparison(conditions[0]) if len(conditions) == 1 else None
+    if comparison is None:
+        return Access.SCAN
+    both = comparison.left, comparison.right
+    if all(len(_events(side)) == 1 for side in both):
+        return Access.ORDERED_TREE
+    return Access.PERHAPS_ORDERED if all(map(_is_sum, both)) else Access.SCAN
+
+
+def _comparison(expression: syntax.Expression) -> syntax.Comparison | None:
+    """The condition as one comparison by order or equality; None if it is none."""
+    match expression:
+        case syntax.Comparison(operator) if operator is not ComparisonOperator.UNEQUAL:
+            return expression
+        case syntax.Negation(syntax.Comparison(operator) as opposite) if (
+            operator is not ComparisonOperator.EQUAL
+        ):
+            return opposite
+    return None
 
 
 def _events(expression: syntax.Expression) -> set[bool]:
@@ -87,17 +99,15 @@ def _events(expression: syntax.Expression) -> set[bool]:
     return {attribute.next for attribute in attributes(expression)}
 
 
-def _plain(expression: syntax.Expression) -> bool:
-    return isinstance(expression, syntax.Attribute)
-
-
 def _is_sum(expression: syntax.Expression) -> bool:
-    """Whether every term that reads both events is a sum or a difference, so that they can be parted."""
+    """Whether sums, differences and constant factors are all that joins the two events: then they can be parted."""
     if len(_events(expression)) < 2:
         return True
     match expression:
         case syntax.Arithmetic(ArithmeticOperator.ADD | ArithmeticOperator.SUBTRACT, left, right):
             return _is_sum(left) and _is_sum(right)
+        case syntax.Arithmetic(ArithmeticOperator.MULTIPLY, left, right):
+            return any(not _events(side) for side in (left, right)) and _is_sum(left) and _is_sum(right)
         case syntax.Minus(operand):
             return _is_sum(operand)
     return False

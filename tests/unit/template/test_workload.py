@@ -64,7 +64,18 @@ def check_set(queries, each):
             aggregate = one.query.aggregates[place]
             assert aggregate.attribute in {each.unit.attribute, None}
             assert (aggregate.alias is None) == (each.unit.type is None)
+        assert_nothing_enters_or_leaves_within_a_burst(one.automaton, member, each)
     assert_the_same_edges(queries, each)
+
+
+def assert_nothing_enters_or_leaves_within_a_burst(automaton, member, each):
+    """While only events of the body's types come, the totals around the body and its gaps stand still."""
+    for negation in automaton.negations:
+        assert not negation.types() & set(each.types)
+    for edge in automaton.edges:
+        if (edge.source in member.positions) != (edge.target in member.positions):
+            outside = {edge.source, edge.target}.difference(member.positions)
+            assert not {automaton.positions[index].type for index in outside} & set(each.types)
 
 
 def assert_the_same_edges(queries, each):
@@ -149,8 +160,12 @@ ACCESS = {
     "a.x = NEXT(b).x": Access.ORDERED_TREE,
     "a.x != NEXT(b).x": Access.SCAN,
     "NEXT(b).time - a.time < 5 min": Access.PERHAPS_ORDERED,
-    "a.x < NEXT(b).x + 5": Access.PERHAPS_ORDERED,
+    "a.x * 2 < NEXT(b).x + 5": Access.ORDERED_TREE,
+    "NOT a.x < NEXT(b).x": Access.ORDERED_TREE,
+    "NOT a.x != NEXT(b).x": Access.ORDERED_TREE,
+    "NOT a.x = NEXT(b).x": Access.SCAN,
     "-(a.x - NEXT(b).x) > a.y": Access.PERHAPS_ORDERED,
+    "2 * (NEXT(b).time - a.time) < 5 min": Access.PERHAPS_ORDERED,
     "a.x * NEXT(b).x < 5": Access.SCAN,
     "a.x < NEXT(b).x OR a.y < NEXT(b).y": Access.SCAN,
     "a.x < NEXT(b).x AND a.y < NEXT(b).y": Access.SCAN,
