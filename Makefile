@@ -21,7 +21,7 @@ help:
 	@echo '  make fmt     format the code'
 	@echo '  make slow    long differential and soak runs'
 	@echo '  make mutants plant faults of meaning and show which test sees each'
-	@echo '  make bench   benchmarks'
+	@echo '  make bench   benchmarks, ten minutes (ONLY=a,d: some of them); tables in bench/'
 	@echo '  make setup   .venv with all dependencies, Java if there is none, the Delta JARs'
 	@echo '  make clean   remove caches and the demo warehouse (keeps .venv)'
 	@echo
@@ -67,7 +67,7 @@ ui: setup
 	@.venv/bin/hamlet ui --warehouse $(WAREHOUSE)
 
 # Each tier is a process of its own: the first two start no JVM, and a living Spark session is never shared.
-CORE   := tests/unit tests/golden tests/oracle tests/properties tests/mutants
+CORE   := tests/unit tests/golden tests/oracle tests/properties tests/mutants tests/benchmarks
 REST   := tests/unit/pipelines tests/unit/resources tests/golden/cli
 test: setup
 	$(PY) -m pytest -q -n 2 -m 'not slow' $(CORE) $(REST:%=--ignore=%)
@@ -91,8 +91,9 @@ fmt: setup
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-bench:
-	@echo 'make bench: there are no benchmarks yet.' >&2; exit 2
+# make bench ONLY=a,d measures a part; tables and numbers go to bench/.
+bench: setup
+	@$(PY) -m tests.benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(OUT),--out $(OUT))
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis $(WAREHOUSE)

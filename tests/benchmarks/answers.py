@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-
-from tests.benchmarks.encoding import Encoded
 
 TOLERANCE = 2e-9
 """Of log2: twice the relative error that scaled arithmetic may have, and a little for baselines."""
@@ -17,14 +16,14 @@ class WrongAnswer(AssertionError):
     """A timed run answered something else than its reference: its time means nothing."""
 
 
-def of_rows(rows: pa.Table, encoded: Encoded) -> np.ndarray:
-    """Result rows of `run` on the same workload and stream."""
-    answers = np.full((len(encoded.names), encoded.windows), -np.inf)
-    names = rows["query"].combine_chunks().dictionary_encode()
-    places = {name: place for place, name in enumerate(encoded.names)}
-    query = np.array([places[name] for name in names.dictionary.to_pylist()], np.int64)
-    window = np.searchsorted(encoded.window_starts, rows["window_start"].to_numpy())
-    answers[query[names.indices.to_numpy()], window] = rows["log2"].to_numpy()
+def of_rows(rows: pa.Table, names: Sequence[str], window_starts: np.ndarray) -> np.ndarray:
+    """Result rows of `run` for queries of these labels, in windows that begin at these times (sorted)."""
+    answers = np.full((len(names), len(window_starts)), -np.inf)
+    labels = rows["query"].combine_chunks().dictionary_encode()
+    places = {name: place for place, name in enumerate(names)}
+    query = np.array([places[name] for name in labels.dictionary.to_pylist()], np.int64)
+    window = np.searchsorted(window_starts, rows["window_start"].to_numpy())
+    answers[query[labels.indices.to_numpy()], window] = rows["log2"].to_numpy()
     return answers
 
 

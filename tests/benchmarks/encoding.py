@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -50,17 +50,19 @@ class Encoded:
 
     def prefix(self, windows: int) -> Encoded:
         """The first windows alone."""
-        return self._cut(self.starts[: windows + 1], self.window_starts[:windows])
+        return self.cut(self.starts[: windows + 1], self.window_starts[:windows])
 
     def rewindowed(self, within: int) -> Encoded:
         """The same events in tumbling windows of another length."""
-        return self._cut(*windows_of(self.times, within), within)
+        return self.cut(*windows_of(self.times, within), within)
 
-    def _cut(self, starts: Any, window_starts: Any, within: int | None = None) -> Encoded:
+    def cut(self, starts: np.ndarray, window_starts: np.ndarray, within: int | None = None) -> Encoded:
+        """The same events in these windows; what lies behind the last is left out."""
         end = int(starts[-1])
-        events = (self.codes[:end], self.times[:end], self.x[:end])
-        queries = (self.names, self.prefixes, self.suffixes, self.types)
-        return Encoded(*queries, within or self.within, *events, starts, window_starts)
+        events = {"codes": self.codes[:end], "times": self.times[:end], "x": self.x[:end]}
+        return replace(
+            self, **events, starts=starts, window_starts=window_starts, within=within or self.within
+        )
 
     @cached_property
     def lists(self) -> tuple[list[int], list[int]]:

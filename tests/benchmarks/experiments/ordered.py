@@ -1,0 +1,94 @@
+"""b. W50 with `b.x < NEXT(b).x`: ordered structures beside GRETA by scan, and how their cost grows with the window."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.benchmarks.answers import require_equal
+from tests.benchmarks.baseline_runs import by_scan
+from tests.benchmarks.encoding import encode
+from tests.benchmarks.report import Claim, Finding
+from tests.benchmarks.scale import Scale
+from tests.benchmarks.subject import Subject, answers
+from tests.benchmarks.timing import Contender, Timing, interleaved, speed_up
+
+TIMES_SCAN = 100.0
+GROWTH = 0.25
+"""Of cost per event as a power of the window. A logarithm gives 0.11 from 1e3 to 1e5 events, a square root 0.5."""
+SCAN, KERNEL, RUN = "GRETA by scan compiled, a query at a time", "kernel", "run() end to end"
+
+
+def measure(scale: Scale, subject: Subject) -> Finding:
+    """All three on W50's own window, then the kernel alone on windows of three sizes."""
+    within = scale.of(10_000, 300)
+    text = scale.w50(within=within, adjacent=True)
+    table = scale.stream(scale.of(2_000_000, 2_000))
+    encoded = encode(text, table)
+    few = encoded.prefix(scale.of(20, 3))
+    expected = by_scan(few, ordered=True)
+
+    def same(found: object) -> None:
+        whole = answers(found, encoded.names, encoded.window_starts)
+        require_equal(KERNEL, whole[:, : few.windows], expected)
+
+    timed = interleaved(
+        [
+            Contender(
+                SCAN,
+                few.events,
+                lambda: by_scan(few, ordered=True),
+                lambda found: require_equal(SCAN, found, expected),
+            ),
+            Contender(KERNEL, encoded.events, subject.fold(text, table), same),
+            Contender(RUN, encoded.events, subject.run(text, table), same),
+        ],
+        scale.rounds,
+    )
+    table = table.slice(0, scale.of(1_000_000, 2_000))
+    sizes = scale.of((1_000, 10_000, 100_000), (50, 200, 500))
+    grown = interleaved(
+        [windowed(scale, subject, table, size, one) for one in (False, True) for size in sizes], scale.rounds
+    )
+    all_queries, one_query = list(grown.values())[: len(sizes)], list(grown.values())[len(sizes) :]
+    return Finding(
+        "b",
+        f"W50 with b.x < NEXT(b).x: {encoded.events:,} events, windows of {within:,}",
+        (*timed.values(), *grown.values()),
+        (
+            Claim("kernel / GRETA by scan", speed_up(timed[KERNEL], timed[SCAN]), TIMES_SCAN),
+            Claim("run() / GRETA by scan", speed_up(timed[RUN], timed[SCAN])),
+            Claim(
+                "cost per event ~ window ^", growth(sizes, all_queries), at_most=GROWTH, unit="(all queries)"
+            ),
+            Claim("cost per event ~ window ^", growth(sizes, one_query), at_most=GROWTH, unit="(one query)"),
+        ),
+        (
+            (
+                f"The scan is measured on {few.windows} windows and compared per event. A cost that grows as the "
+                "logarithm shows as the power 0.11 between windows of 1e3 and 1e5 events."
+            ),
+        ),
+    )
+
+
+def windowed(scale: Scale, subject: Subject, table, within: int, single: bool) -> Contender:
+    """The kernel with windows of this size; checked on some queries and windows, for a scan is slow."""
+    text = scale.w50(within=within, adjacent=True)
+    text = text.splitlines()[0] if single else text
+    encoded = encode(text, table)
+    checked = encoded.prefix(max(min(scale.of(100_000, 500) // within, encoded.windows), 1))
+    queries = min(len(encoded.names), 4)
+    expected = by_scan(checked, ordered=True, queries=queries)
+    name = f"kernel, {'one query' if single else 'all queries'}, windows of {within:,}"
+
+    def same(found: object) -> None:
+        whole = answers(found, encoded.names, encoded.window_starts)
+        require_equal(name, whole[:queries, : checked.windows], expected)
+
+    return Contender(name, encoded.events, subject.fold(text, table), same)
+
+
+def growth(sizes: tuple[int, ...], timings: list[Timing]) -> float:
+    """The power of the window that fits the cost per event best."""
+    costs = [timing.per_event for timing in timings]
+    return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])

@@ -1,0 +1,75 @@
+"""The engine under test: `run()` as a user calls it, and its kernels alone on encoded input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hamlet_core import EventSchema, run
+from hamlet_core.engines.registry import ENGINES
+from tests.benchmarks.answers import log2_of, of_rows
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An engine by name; queries never share."""
+
+    engine: str = "hamlet"
+
+    @property
+    def exists(self) -> bool:
+        return self.engine in ENGINES
+
+    def run(self, text: str, table: pa.Table, arithmetic: str = "scaled") -> Callable[[], pa.Table]:
+        """`run()` end to end, from text and Arrow to result rows, ready to be called."""
+        return lambda: run(text, table, engine=self.engine, policy="never", arithmetic=arithmetic)
+
+    def fold(self, text: str, table: pa.Table, arithmetic: str = "scaled", **force: Any) -> Callable[[], Any]:
+        """The kernels alone, everything before them done; only the engine hamlet has them, others `run`.
+
+        `force`: closed_form=False folds every event of a burst; windows="lanes" or "panes" forces how sliding
+        windows are kept.
+        """
+        if self.engine != "hamlet":
+            return self.run(text, table, arithmetic)
+        from hamlet_core.engines.hamlet import prepare_bench
+
+        if arithmetic != "scaled":
+            force["arithmetic"] = arithmetic
+        return prepare_bench(text, table, EventSchema(), **force).fold
+
+
+def answers(found: Any, names: Sequence[str], window_starts: np.ndarray) -> np.ndarray:
+    """log2 of counts from what `run` or `fold` returned."""
+    if isinstance(found, pa.Table):
+        return of_rows(found, names, window_starts)
+    matrix = np.full((len(names), len(window_starts)), -np.inf)
+    places = {name: place for place, name in enumerate(names)}
+    for totals in found:
+        windows = np.searchsorted(window_starts, totals.window_start)
+        trends = totals.trends
+        if trends.digits is not None:
+            log2 = np.array([log2_of(count) for count in trends.digits])
+        else:
+            log2 = np.log2(trends.mantissa) + trends.exponent
+        matrix[places[totals.name], windows] = log2
+    return matrix
+
+
+def digits(found: Any, names: Sequence[str]) -> list[int]:
+    """Exact counts from what `run` or `fold` returned, in the order of queries and windows."""
+    if isinstance(found, pa.Table):
+        from decimal import Decimal
+
+        return [int(Decimal(text)) for text in found["exact"].to_pylist()]
+    by_name = {totals.name: totals for totals in found}
+    counts = []
+    for name in names:
+        if name in by_name:
+            totals = by_name[name]
+            counts += [totals.trends.digits[row] for row in np.argsort(totals.window_start, kind="stable")]
+    return counts
