@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hamlet_core.language.literals import duration_text
 from hamlet_core.pattern.meaning import AnalysedQuery
-from hamlet_core.template.drawing import template_lines, template_mermaid
+from hamlet_core.template.drawing import names_of, template_lines, template_mermaid
 from hamlet_core.template.sharable import SharableSet, window_of
 from hamlet_core.template.workload import PartitionClass, Path, PlannedQuery, WorkloadPlan
 from hamlet_core.windows import WindowSpec
@@ -43,10 +43,10 @@ def _class(workload: Sequence[AnalysedQuery], plan: WorkloadPlan, one: Partition
         yield f"NULL           in {attribute}: {_null(workload, names, attribute)}"
     for window in one.windows:
         takers = [name for index, name in names.items() if window_of(workload[index]) == window]
-        yield f"windows        {_window(window)}: {_list(takers)}"
+        yield f"windows        {_window(window)}: {names_of(takers, one.template.queries)}"
     yield f"panes          of {duration_text(one.pane)}"
     for shared in one.sets:
-        yield f"sharable       {_shared(shared)}"
+        yield f"sharable       {_shared(shared, one.template.queries)}"
     for index, name in names.items():
         for why in plan.queries[index].alone:
             yield f"alone          {name}: {why}"
@@ -63,16 +63,17 @@ def _null(workload: Sequence[AnalysedQuery], names: Mapping[int, str], attribute
     """What becomes of events without a value: equivalence leaves them out, GROUP-BY alone makes them a group."""
     without = [name for index, name in names.items() if attribute in workload[index].equivalence]
     group = [name for name in names.values() if name not in without]
-    parts = [f"no partition for {_list(without)}"] if without else []
-    return "; ".join((*parts, *([f"a group of its own for {_list(group)}"] if group else [])))
+    everyone = list(names.values())
+    parts = (("no partition for", without), ("a group of its own for", group))
+    return "; ".join(f"{what} {names_of(some, everyone)}" for what, some in parts if some)
 
 
 def _window(window: WindowSpec) -> str:
     return f"of {duration_text(window.within)}, one begins every {duration_text(window.slide)}"
 
 
-def _shared(shared: SharableSet) -> str:
-    names = _list(dict.fromkeys(member.name for member in shared.members))
+def _shared(shared: SharableSet, everyone: Sequence[str]) -> str:
+    names = names_of(list(dict.fromkeys(member.name for member in shared.members)), everyone)
     what = f"{shared.kleene} for {shared.unit.label}: {names}"
     return f"{what}; panes of {duration_text(shared.pane)}; {_bursts(shared)}"
 

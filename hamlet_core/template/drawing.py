@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from hamlet_core.template.merged import Label, MergedTemplate, Transition
 
@@ -14,6 +14,18 @@ def quoted(text: str) -> str:
     'b.v &lt; &quot;odd&quot;'
     """
     return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def names_of(chosen: Sequence[str], everyone: Sequence[str]) -> str:
+    """Some names of a group in few words; both in the same order.
+
+    >>> names_of(["a", "b"], ["a", "b"]), names_of(["a"], ["a"]), names_of(list("abcdefgi"), list("abcdefghi"))
+    ('all', 'a', 'all but h')
+    """
+    missing = [name for name in everyone if name not in chosen]
+    if len(everyone) == 1 or 4 * len(missing) >= len(chosen):
+        return ", ".join(chosen)
+    return f"all but {', '.join(missing)}" if missing else "all"
 
 
 def template_lines(template: MergedTemplate) -> Iterator[str]:
@@ -47,9 +59,7 @@ def takers(template: MergedTemplate, transition: Transition) -> str:
 
 
 def _names(template: MergedTemplate, labels: list[Label]) -> str:
-    if len(labels) == len(template.queries) > 1:
-        return "all"
-    return ", ".join(template.queries[label.query] for label in labels)
+    return names_of([template.queries[label.query] for label in labels], template.queries)
 
 
 def _ends(template: MergedTemplate, transition: Transition) -> str:
