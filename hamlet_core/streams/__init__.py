@@ -1,16 +1,26 @@
 """Streams: seeded generators of the papers' data sets; the same description gives the same events, to the bit."""
 
 from hamlet_core.streams.bursty import Bursty
+from hamlet_core.streams.ecommerce import Ecommerce
 from hamlet_core.streams.files import BROKEN_KINDS, write_csv, write_stream
+from hamlet_core.streams.linear_road import LinearRoad
 from hamlet_core.streams.registry import STREAMS, generate_stream
 from hamlet_core.streams.ridesharing import RideSharing, generate
+from hamlet_core.streams.smart_home import SmartHome
+from hamlet_core.streams.stock import Stock
+from hamlet_core.streams.taxi import Taxi
 from hamlet_core.streams.w50 import w50
 
 __all__ = [
     "BROKEN_KINDS",
     "STREAMS",
     "Bursty",
+    "Ecommerce",
+    "LinearRoad",
     "RideSharing",
+    "SmartHome",
+    "Stock",
+    "Taxi",
     "generate",
     "generate_stream",
     "w50",

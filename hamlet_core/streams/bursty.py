@@ -55,10 +55,11 @@ class Bursty:
 
     def __post_init__(self) -> None:
         check(
-            "bursty",
-            events=self.events,
-            positive=(self.types, self.groups, self.skew + 1, self.bursts_per_key + 1),
-            rates=(self.tie_rate, self.null_rate, self.foreign_rate, 1 / max(self.burst_length, 0.1)),
+            "a bursty stream",
+            not_negative=(self.events, self.skew, self.bursts_per_key),
+            positive=(self.types, self.groups),
+            rates=(self.tie_rate, self.null_rate, self.foreign_rate),
+            lengths=(self.burst_length,),
         )
 
 

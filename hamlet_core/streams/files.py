@@ -1,4 +1,4 @@
-"""Streams as files: CSV (with broken rows, if wanted), JSON lines or Parquet."""
+"""Streams as files: CSV (with broken rows, if wanted), JSON lines or Parquet; names are plain texts in each."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from hamlet_core.columns import plain_type
 from hamlet_core.errors import StreamError
 
 Fields = list[bytes]
@@ -28,6 +29,7 @@ def write_stream(table: pa.Table, path: str | Path) -> None:
         case ".jsonl" | ".json" | ".ndjson":
             _write_json_lines(table, target)
         case ".parquet":
+            # A dictionary column is a string column of the file; Arrow alone remembers what it was.
             pq.write_table(table, target)
         case other:
             raise StreamError(
@@ -40,11 +42,11 @@ def write_stream(table: pa.Table, path: str | Path) -> None:
 def write_csv(table: pa.Table, path: str | Path, broken_rows: int = 0, seed: int = 7) -> int:
     """Write a table as CSV, `broken_rows` of its rows damaged at seeded places; returns how many.
 
-    The kinds of damage (`BROKEN_KINDS`) take turns. The table needs a column `time`, a double and a string that is
-    neither `time` nor `type`, if rows are to be broken; its texts hold no line ends.
+    The kinds of damage (`BROKEN_KINDS`) take turns, `not a number` only where a column of doubles is. The table needs
+    the columns `time` and `type` and a number, if rows are to be broken; its texts hold no line ends.
     """
     sink = pa.BufferOutputStream()
-    pa_csv.write_csv(table, sink, pa_csv.WriteOptions(quoting_style="needed"))
+    pa_csv.write_csv(_plain(table), sink, pa_csv.WriteOptions(quoting_style="needed"))
     content = sink.getvalue().to_pybytes()
     count = min(broken_rows, table.num_rows)
     if count:
@@ -61,13 +63,13 @@ def write_csv(table: pa.Table, path: str | Path, broken_rows: int = 0, seed: int
 def _damages(schema: pa.Schema) -> dict[str, Callable[[Fields], Fields]]:
     """What is done to the fields of a row, by the name of the damage."""
     time = schema.names.index("time")
-    number = next(place for place, field in enumerate(schema) if pa.types.is_floating(field.type))
-    text = next(
-        place
-        for place, field in enumerate(schema)
-        if pa.types.is_string(field.type) and field.name not in ("time", "type")
-    )
-    return {
+    others = [place for place, name in enumerate(schema.names) if name not in ("time", "type")]
+    reals = [place for place in others if pa.types.is_floating(schema.field(place).type)]
+    wholes = [place for place in others if pa.types.is_integer(schema.field(place).type)]
+    texts = [place for place in others if pa.types.is_string(plain_type(schema.field(place).type))]
+    number = [*reals, *wholes][0]
+    text = [*texts, schema.names.index("type")][0]
+    damages: dict[str, Callable[[Fields], Fields]] = {
         "text in a number": lambda fields: _put(fields, number, b"n/a"),
         "missing time": lambda fields: _put(fields, time, b""),
         "unknown column": lambda fields: [*fields, b"surplus"],
@@ -77,6 +79,9 @@ def _damages(schema: pa.Schema) -> dict[str, Callable[[Fields], Fields]]:
         "unclosed quote": lambda fields: _put(fields, text, b'"' + fields[text]),
         "no such time": lambda fields: _put(fields, time, b"yesterday"),
     }
+    if not reals:
+        del damages["not a number"]
+    return damages
 
 
 BROKEN_KINDS = (
@@ -94,6 +99,11 @@ BROKEN_KINDS = (
 
 def _put(fields: Sequence[bytes], place: int, value: bytes) -> Fields:
     return [*fields[:place], value, *fields[place + 1 :]]
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """The table with its names as texts."""
+    return table.cast(pa.schema([field.with_type(plain_type(field.type)) for field in table.schema]))
 
 
 def _write_json_lines(table: pa.Table, path: Path) -> None:

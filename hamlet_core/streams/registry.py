@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 
 from hamlet_core.errors import StreamError
-from hamlet_core.streams import bursty, ridesharing
+from hamlet_core.streams import bursty, ecommerce, linear_road, ridesharing, smart_home, stock, taxi
 from hamlet_core.streams.drawing import late_order
 
 
@@ -20,38 +20,54 @@ class Kind:
 
     description: type
     generate: Callable[[Any], pa.Table]
+    synonyms: Mapping[str, str] = field(default_factory=dict)
+    """From a knob's common name to this kind's own."""
 
     @property
     def knobs(self) -> tuple[str, ...]:
         """The names of what a description of this kind says, beside the number of events and the seed."""
-        return tuple(field.name for field in fields(self.description) if field.name not in ("events", "seed"))
+        own = (item.name for item in fields(self.description) if item.name not in ("events", "seed"))
+        return (*own, *self.synonyms)
 
 
 STREAMS: Mapping[str, Kind] = MappingProxyType(
     {
         "bursty": Kind(bursty.Bursty, bursty.generate),
-        "ridesharing": Kind(ridesharing.RideSharing, ridesharing.generate),
+        "ecommerce": Kind(ecommerce.Ecommerce, ecommerce.generate),
+        "linear_road": Kind(linear_road.LinearRoad, linear_road.generate),
+        "ridesharing": Kind(ridesharing.RideSharing, ridesharing.generate, {"groups": "districts"}),
+        "smart_home": Kind(smart_home.SmartHome, smart_home.generate),
+        "stock": Kind(stock.Stock, stock.generate),
+        "taxi": Kind(taxi.Taxi, taxi.generate),
     }
 )
 """From a stream's name to its kind."""
 
 
-def generate_stream(name: str, events: int, seed: int, *, late_rate: float = 0.0, **knobs: Any) -> pa.Table:
-    """The named stream, sorted by time, but for the fraction `late_rate` of its rows that come too late.
-
-    Raises `StreamError` E291 for an unknown name, E290 for a knob that this stream has not, or that is out of range.
-    """
+def find_kind(name: str) -> Kind:
+    """The kind of stream that has this name; raises `StreamError` E291 for an unknown one."""
     if name not in STREAMS:
         raise StreamError(
             f"no stream is called {name!r}", code="E291", hint=f"streams are: {', '.join(sorted(STREAMS))}"
         )
-    kind = STREAMS[name]
+    return STREAMS[name]
+
+
+def generate_stream(name: str, events: int, seed: int, *, late_rate: float = 0.0, **knobs: Any) -> pa.Table:
+    """The named stream, sorted by time, but for the fraction `late_rate` of its rows that come too late.
+
+    The knobs are the fields of the stream's description. Raises `StreamError` E291 for an unknown name, E290 for a
+    knob that this stream has not, or that is out of range.
+
+    >>> generate_stream("stock", 3, 7, types=1)["type"].to_pylist()
+    ['C000', 'C000', 'C000']
+    """
+    kind = find_kind(name)
     for knob in knobs:
         if knob not in kind.knobs:
             raise StreamError(
-                f"a stream of the kind {name} has no {knob}",
-                code="E290",
-                hint=f"it has {', '.join(kind.knobs)}",
+                f"the stream {name} has no {knob}", code="E290", hint=f"it has {', '.join(kind.knobs)}"
             )
-    table = kind.generate(kind.description(events=events, seed=seed, **knobs))
+    own = {kind.synonyms.get(knob, knob): value for knob, value in knobs.items()}
+    table = kind.generate(kind.description(events=events, seed=seed, **own))
     return table.take(pa.array(late_order(events, late_rate, seed))) if late_rate else table

@@ -7,23 +7,37 @@ attributes and the rate; the grammar of a trip, the rush hours and the skew are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet_core.errors import StreamError
+from hamlet_core.streams.drawing import (
+    NAME_TYPE,
+    Codes,
+    Real,
+    Truth,
+    Whole,
+    chance,
+    check,
+    microseconds,
+    named,
+    pieces,
+    time_order,
+)
 
 SCHEMA = pa.schema(
     [
         ("time", pa.timestamp("us", "UTC")),
-        ("type", pa.string()),
+        ("type", NAME_TYPE),
         ("driver", pa.int64()),
         ("rider", pa.int64()),
-        ("district", pa.string()),
-        ("kind", pa.string()),
+        ("district", NAME_TYPE),
+        ("kind", NAME_TYPE),
         ("duration", pa.int64()),
         ("price", pa.float64()),
         ("speed", pa.float64()),
@@ -42,8 +56,8 @@ DISTRICTS = ("Centre", "Harbour", "Airport", "University", "Old Town", "Hillside
 HOURLY_DEMAND = (2, 1, 1, 1, 2, 4, 7, 11, 12, 8, 6, 6, 7, 7, 6, 7, 9, 12, 13, 10, 8, 6, 5, 3)
 """Trips that start in each hour of a day, relative to one another."""
 
-Whole = npt.NDArray[np.int64]
-Real = npt.NDArray[np.float64]
+BLOCK = 250_000
+"""Events that are drawn at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,177 +91,237 @@ class RideSharing:
     """Districts are drawn with weight 1 / rank^skew, drivers with its fourth root; 0 draws them evenly."""
 
     def __post_init__(self) -> None:
-        rates = (self.cancel_rate, self.tie_rate, self.crossing_rate, self.null_rate)
-        least_one = (
-            self.drivers,
-            self.riders,
-            self.districts,
-            self.burst_length,
-            self.longest_burst,
-            self.legs,
+        check(
+            "a ride-sharing stream",
+            not_negative=(self.events, self.skew),
+            positive=(self.hours, self.drivers, self.riders, self.districts, self.legs),
+            rates=(self.cancel_rate, self.tie_rate, self.crossing_rate, self.null_rate),
+            lengths=(self.burst_length, self.longest_burst),
         )
-        if self.events < 0 or self.hours <= 0 or self.skew < 0 or min(least_one) < 1:
-            raise StreamError("a ride-sharing stream needs positive numbers", code="E290")
-        if not all(0 <= rate <= 1 for rate in rates):
-            raise StreamError("rates of a ride-sharing stream lie between 0 and 1", code="E290")
 
 
 @dataclass(frozen=True, slots=True)
 class _Trips:
-    """Columns of trips, in no order of time."""
+    """Columns of trips, in no order of time; a trip's events stand in a row, from `first` on."""
 
     start: Whole
-    driver: Whole
+    driver: Codes
     rider: Whole
-    district: Whole
-    kind: Whole
-    legs: Whole
-    """0 if the trip is cancelled."""
+    district: Codes
+    kind: npt.NDArray[np.int8]
+    first: Whole
+    size: Whole
 
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
     """Columns of events, trip by trip."""
 
-    trip: Whole
-    type: Whole
-    place: Whole
+    trip: Codes
+    type: npt.NDArray[np.int8]
+    place: Codes
     """Place of the event in its trip, from 0."""
 
 
 def generate(description: RideSharing) -> pa.Table:
-    """The events of a stream: exactly `description.events` rows of `SCHEMA`, sorted by time."""
-    random = np.random.default_rng(description.seed)
-    trips = _trips(description, random)
-    steps = _steps(description, trips, random)
-    waits = _waits(description, steps, random)
-    time = trips.start[steps.trip] + _running(waits.astype(np.float64), steps).astype(np.int64)
-    order = np.argsort(time, kind="stable")
-    kind = trips.kind[steps.trip]
-    district = _district(description, trips, steps, random)
-    travel = steps.type == TRAVEL
-    start = description.start if description.start.tzinfo else description.start.replace(tzinfo=UTC)
-    origin = int(start.timestamp()) * 1_000_000
-    names = tuple(
+    """The events of a stream: exactly `description.events` rows of `SCHEMA`, sorted by time.
+
+    A large stream is drawn in blocks that fit a processor's cache, each with its share of the time.
+    """
+    count = max(-(-description.events // BLOCK), 1)
+    blocks = [_block(description, number, count) for number in range(count)]
+
+    def column(name: str) -> Any:
+        """All of a column, which its blocks then no longer hold."""
+        return np.concatenate([block.pop(name) for block in blocks])
+
+    times, order = time_order(column("time"))
+    names = [
         DISTRICTS[i] if i < len(DISTRICTS) else f"District {i + 1}" for i in range(description.districts)
-    )
-    price = _price(kind, waits, steps, random)
-    speed = np.where(travel, _speed(steps, random), 0.0)
+    ]
     columns = [
-        pa.array(origin + time[order] * 1_000_000).cast(SCHEMA.field("time").type),
-        _names(TYPES, steps.type[order]),
-        pa.array(trips.driver[steps.trip][order]),
-        pa.array(trips.rider[steps.trip][order]),
-        _names(names, district[order]),
-        _names(KINDS, kind[order]),
-        pa.array(waits[order]),
-        pa.array(price[order], mask=_lost(description, travel, random)[order]),
-        pa.array(speed[order], mask=_lost(description, travel, random)[order]),
+        microseconds(times, 1_000_000, description.start),
+        named(column("type")[order], TYPES),
+        pa.array(column("driver")[order].astype(np.int64)),
+        pa.array(column("rider")[order]),
+        named(column("district")[order], names),
+        named(column("kind")[order], KINDS),
+        pa.array(column("wait")[order].astype(np.int64)),
+        pa.array(column("cents")[order] / 100, mask=column("no_price")[order]),
+        pa.array(column("tenths")[order] / 10, mask=column("no_speed")[order]),
     ]
     return pa.Table.from_arrays(columns, schema=SCHEMA)
 
 
-def _trips(description: RideSharing, random: np.random.Generator) -> _Trips:
-    """More trips than needed: a trip has two events at least."""
+def _block(whole: RideSharing, number: int, of: int) -> dict[str, npt.NDArray[Any]]:
+    """Columns of one of the blocks, trip by trip: trips that start in its share of the time, the last one cut off."""
+    random = np.random.default_rng(whole.seed if of == 1 else [whole.seed, number])
+    description = replace(whole, events=min(whole.events - number * BLOCK, BLOCK))
+    # A trip has two events at least. Most of these trips are never looked at: where one block is all, they keep
+    # the stream what it was in every version.
     count = description.events // 2 + 1
-    kind = random.choice(len(KINDS), count, p=KIND_SHARES)
+    if of > 1:
+        count = min(count, int(description.events / _mean_size(description) * 1.2) + 1_000)
+    trips, steps = _trips(description, count, (number, of), random)
+    wait = _waits(description, steps, random)
+    crossing = random.random(count) < description.crossing_rate
+    border = np.where(crossing, random.integers(3, 8, count), np.iinfo(np.int32).max)
+    district = trips.district[steps.trip] + (steps.place >= border[steps.trip])
+    return {
+        "time": _times(trips, wait),
+        "type": steps.type,
+        "driver": trips.driver[steps.trip],
+        "rider": trips.rider[steps.trip],
+        "district": district % np.int32(description.districts),
+        "kind": trips.kind[steps.trip],
+        "wait": wait,
+        "cents": _cents(trips, steps, wait, random),
+        "tenths": _tenths(steps, random),
+        "no_price": _lost(description, steps, random),
+        "no_speed": _lost(description, steps, random),
+    }
+
+
+def _mean_size(description: RideSharing) -> float:
+    """Events of a trip, on average."""
+    rest = 1 - 1 / description.burst_length
+    leg = 1 + description.burst_length * (1 - rest**description.longest_burst)
+    legs = 1 + KIND_SHARES[KINDS.index("Pool")] * (description.legs - 1) / 2
+    return 2 + (1 - description.cancel_rate) * legs * leg
+
+
+def _trips(
+    description: RideSharing, count: int, share: tuple[int, int], random: np.random.Generator
+) -> tuple[_Trips, _Steps]:
+    """As many of `count` trips as the wanted number of events needs."""
+    kind = _chosen(KIND_SHARES, random.random(count))
     legs = np.where(kind == KINDS.index("Pool"), random.integers(1, description.legs + 1, count), 1)
-    return _Trips(
-        start=_starts(description, count, random),
-        driver=_skewed(description.drivers, description.skew / 4, count, random) + 1,
-        rider=random.integers(1, description.riders + 1, count),
-        district=_skewed(description.districts, description.skew, count, random),
-        kind=kind,
-        legs=np.where(random.random(count) < description.cancel_rate, 0, legs),
+    start = random.random(count), random.random(count)
+    driver = random.random(count)
+    rider = random.integers(1, description.riders + 1, count)
+    district = random.random(count)
+    legs[random.random(count) < description.cancel_rate] = 0
+    # Part 0 of a trip is Request and Pickup (or Cancel); each leg is another part.
+    bursts = random.geometric(1 / description.burst_length, int(legs.sum()) + count)
+    steps, first, size = _steps(description.events, legs, np.minimum(bursts, description.longest_burst))
+    used = len(first)
+    hour = (start[0][:used] + share[0]) / share[1]
+    trips = _Trips(
+        start=_starts(description, hour, start[1][:used]),
+        driver=_chosen(_weights(description.drivers, description.skew / 4), driver[:used]).astype(np.int32)
+        + 1,
+        rider=rider[:used],
+        district=_chosen(_weights(description.districts, description.skew), district[:used]).astype(np.int32),
+        kind=kind[:used].astype(np.int8),
+        first=first,
+        size=size,
     )
+    return trips, steps
 
 
-def _starts(description: RideSharing, count: int, random: np.random.Generator) -> Whole:
+def _chosen(weights: Sequence[float] | Real, drawn: Real) -> Whole:
+    """Numbers from 0, as often as their weights say, for draws that are uniform between 0 and 1."""
+    borders = np.cumsum(weights)
+    return np.searchsorted(borders / borders[-1], drawn, side="right")
+
+
+def _weights(size: int, skew: float) -> Real:
+    weights = 1.0 / np.arange(1, size + 1) ** skew
+    return np.asarray(weights / weights.sum())
+
+
+def _starts(description: RideSharing, hours_drawn: Real, seconds_drawn: Real) -> Whole:
     """Seconds after the start, more in the rush hours."""
     hours = int(np.ceil(description.hours))
     demand = np.resize(np.array(HOURLY_DEMAND, dtype=np.float64), hours)
     demand[-1] *= description.hours - (hours - 1)
-    hour = random.choice(hours, count, p=demand / demand.sum())
+    hour = _chosen(demand / demand.sum(), hours_drawn)
     length = np.where(hour == hours - 1, description.hours - (hours - 1), 1.0)
-    return ((hour + random.random(count) * length) * 3600).astype(np.int64)
+    return np.asarray(((hour + seconds_drawn * length) * 3600).astype(np.int64))
 
 
-def _skewed(size: int, skew: float, count: int, random: np.random.Generator) -> Whole:
-    weights = 1.0 / np.arange(1, size + 1) ** skew
-    return random.choice(size, count, p=weights / weights.sum())
+def _steps(events: int, legs: Whole, bursts: Whole) -> tuple[_Steps, Whole, Whole]:
+    """The events of the trips, cut off after the wanted number; where each trip begins, and how many it has."""
+    parts = legs + 1
+    # Every part has two events or more.
+    opening = np.cumsum(parts) - parts
+    opening = opening[: np.searchsorted(opening, events // 2 + 1)]
+    sizes = bursts[: events // 2 + 1] + 1
+    opening = opening[: np.searchsorted(opening, len(sizes))]
+    sizes[opening] = 2
+    begins = np.cumsum(sizes) - sizes
+    first = begins[opening]
+    first = first[: np.searchsorted(first, events)]
+    size = np.diff(first, append=events)
+    used = len(first)
+    return (
+        _Steps(
+            trip=np.repeat(np.arange(used, dtype=np.int32), size),
+            type=_types(events, legs[:used], begins + sizes - 1, opening[:used], first),
+            place=np.arange(events, dtype=np.int32) - np.repeat(first.astype(np.int32), size),
+        ),
+        first,
+        size,
+    )
 
 
-def _steps(description: RideSharing, trips: _Trips, random: np.random.Generator) -> _Steps:
-    """The events of the trips, cut off after the wanted number."""
-    # Part 0 of a trip is Request and Pickup (or Cancel); each leg is another part.
-    parts = trips.legs + 1
-    trip_of = np.repeat(np.arange(len(parts)), parts)
-    part = _places(parts)
-    bursts = np.minimum(random.geometric(1 / description.burst_length, len(part)), description.longest_burst)
-    sizes = np.where(part == 0, 2, bursts + 1)
-    part_of = np.repeat(np.arange(len(sizes)), sizes)[: description.events]
-    ends = _places(sizes)[: description.events] == sizes[part_of] - 1
-    trip = trip_of[part_of]
-    first_part, last_part = part[part_of] == 0, part[part_of] == trips.legs[trip]
-    opening = np.where(ends, np.where(trips.legs[trip] == 0, CANCEL, PICKUP), REQUEST)
-    leg = np.where(ends, np.where(last_part, DROPOFF, POOL), TRAVEL)
-    firsts = np.flatnonzero(np.diff(trip, prepend=-1))
-    place = _places(np.diff(np.append(firsts, len(trip))))
-    return _Steps(trip, np.where(first_part, opening, leg), place)
+def _types(events: int, legs: Whole, ends: Whole, opening: Whole, first: Whole) -> npt.NDArray[np.int8]:
+    """Travel, but for the ends of parts and the beginnings of trips; the last trip is cut off."""
+    types = np.full(events + 2, TRAVEL, np.int8)
+    types[ends[ends < events]] = POOL
+    last = ends[np.minimum(opening + legs, len(ends) - 1)]
+    types[np.minimum(last, events)] = DROPOFF
+    types[first] = REQUEST
+    types[first + 1] = np.where(legs == 0, CANCEL, PICKUP)
+    return types[:events]
 
 
-def _places(sizes: Whole) -> Whole:
-    """0 .. size-1 for each size, one after the other."""
-    ends = np.cumsum(sizes)
-    return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes, sizes)
-
-
-def _waits(description: RideSharing, steps: _Steps, random: np.random.Generator) -> Whole:
+def _waits(description: RideSharing, steps: _Steps, random: np.random.Generator) -> npt.NDArray[np.int16]:
     """Seconds since the trip's event before; 0 for its first event and for ties."""
     short, long = np.array([[0, 20, 60, 10, 20, 10], [1, 240, 480, 45, 60, 60]])
-    waits = random.integers(short[steps.type], long[steps.type])
-    tied = random.random(len(waits)) < description.tie_rate
-    return np.where((steps.place == 0) | tied, 0, waits)
+    waits = np.empty(len(steps.type), np.int16)
+    for piece in pieces(len(waits)):
+        waits[piece] = random.integers(short[steps.type[piece]], long[steps.type[piece]])
+    waits[chance(description.tie_rate, len(waits), random)] = 0
+    waits[steps.place == 0] = 0
+    return waits
 
 
-def _running(amounts: Real, steps: _Steps) -> Real:
-    """Running totals that begin anew with each trip."""
-    totals = np.cumsum(amounts)
-    firsts = np.flatnonzero(steps.place == 0)
-    sizes = np.diff(np.append(firsts, len(totals)))
-    before: Real = np.repeat(totals[firsts] - amounts[firsts], sizes)
-    return np.asarray(totals - before, dtype=np.float64)
+def _times(trips: _Trips, waits: npt.NDArray[np.int16]) -> Whole:
+    """Seconds from the start of the stream, trip by trip."""
+    times = np.cumsum(waits, dtype=np.int64)
+    times += np.repeat(trips.start - times[trips.first], trips.size)
+    return times
 
 
-def _district(description: RideSharing, trips: _Trips, steps: _Steps, random: np.random.Generator) -> Whole:
-    """The trip's district; a crossing trip goes on to the next district from some event on."""
-    crossing = random.random(len(trips.legs)) < description.crossing_rate
-    border = random.integers(3, 8, len(trips.legs))
-    moved = crossing[steps.trip] & (steps.place >= border[steps.trip])
-    return (trips.district[steps.trip] + moved) % description.districts
+def _cents(
+    trips: _Trips, steps: _Steps, waits: npt.NDArray[np.int16], random: np.random.Generator
+) -> npt.NDArray[np.int32]:
+    """A base fare, and so much a second; in hundredths."""
+    base = 2.5 + np.round(random.random(len(trips.first)) * 2, 2)
+    fares = np.repeat(np.array(KIND_FARES)[trips.kind], trips.size)
+    fares *= waits
+    fares[steps.type < TRAVEL] = 0.0
+    totals = np.cumsum(fares, out=fares)
+    totals -= np.repeat(totals[trips.first], trips.size)
+    totals += np.repeat(base, trips.size)
+    totals *= 100
+    return np.asarray(np.rint(totals, out=totals).astype(np.int32))
 
 
-def _price(kind: Whole, waits: Whole, steps: _Steps, random: np.random.Generator) -> Real:
-    """A base fare, and so much a second."""
-    base = 2.5 + np.round(random.random(int(steps.trip[-1]) + 1 if len(steps.trip) else 0) * 2, 2)
-    fare = _running(np.where(steps.type >= TRAVEL, waits * np.array(KIND_FARES)[kind], 0.0), steps)
-    return np.asarray(np.round(base[steps.trip] + fare, 2), dtype=np.float64)
+def _tenths(steps: _Steps, random: np.random.Generator) -> npt.NDArray[np.int16]:
+    """Speeds in tenths of km/h: a walk about 35 that is pulled back; 0 where the trip does not travel."""
+    longest = int(steps.place.max(initial=0)) + 1
+    waves = 35.0 + 12.0 * np.sin((np.arange(longest) * 0.9)[:, None] + np.arange(7))
+    tenths = np.empty(len(steps.trip), np.int16)
+    for piece in pieces(len(tenths)):
+        wave = waves.ravel()[steps.place[piece] * 7 + steps.trip[piece] % 7]
+        speed = np.clip(wave + random.normal(0.0, 7.0, len(wave)), 0.0, 90.0)
+        tenths[piece] = np.rint(speed * 10) * (steps.type[piece] == TRAVEL)
+    return tenths
 
 
-def _speed(steps: _Steps, random: np.random.Generator) -> Real:
-    """A walk about 35 km/h that is pulled back, one decimal."""
-    noise = random.normal(0.0, 7.0, len(steps.trip))
-    wave = 12.0 * np.sin(steps.place * 0.9 + steps.trip % 7)
-    return np.asarray(np.round(np.clip(35.0 + wave + noise, 0.0, 90.0), 1), dtype=np.float64)
-
-
-def _lost(
-    description: RideSharing, travel: npt.NDArray[np.bool_], random: np.random.Generator
-) -> npt.NDArray[np.bool_]:
-    return travel & (random.random(len(travel)) < description.null_rate)
-
-
-def _names(names: tuple[str, ...], codes: Whole) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(
-        pa.array(codes.astype(np.int32)), pa.array(names)
-    ).dictionary_decode()
+def _lost(description: RideSharing, steps: _Steps, random: np.random.Generator) -> Truth:
+    lost = chance(description.null_rate, len(steps.type), random)
+    lost &= steps.type == TRAVEL
+    return lost

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hamlet_core.errors import StreamError
-from hamlet_core.streams import BROKEN_KINDS, RideSharing, generate, write_csv, write_stream
-from hamlet_core.streams.files import _damages
+from hamlet_core.streams import (
+    BROKEN_KINDS,
+    STREAMS,
+    RideSharing,
+    generate,
+    generate_stream,
+    write_csv,
+    write_stream,
+)
+from hamlet_core.streams.files import _damages, _plain
 from pipelines.reading import ColumnOptions, discover, read_all
 
 TABLE = generate(RideSharing(events=4_000))
@@ -21,7 +31,32 @@ def test_what_is_written_is_read_again(tmp_path: Path, suffix: str) -> None:
     write_stream(TABLE, tmp_path / f"rides.{suffix}")
     good, rejected = read_all(discover(tmp_path), None, ColumnOptions())
     assert rejected.num_rows == 0
-    assert good.combine_chunks().equals(TABLE.combine_chunks())
+    assert good.combine_chunks().equals(_plain(TABLE).combine_chunks())
+
+
+@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_every_stream_is_read_again(tmp_path: Path, name: str, suffix: str) -> None:
+    table = generate_stream(name, 2_000, 3)
+    write_stream(table, tmp_path / f"events.{suffix}")
+    good, rejected = read_all(discover(tmp_path), None, ColumnOptions())
+    assert rejected.num_rows == 0
+    assert good.combine_chunks().to_pylist() == table.to_pylist()
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_rows_of_every_stream_can_be_broken(tmp_path: Path, name: str) -> None:
+    table = generate_stream(name, 2_000, 3)
+    assert write_csv(table, tmp_path / "events.csv", broken_rows=40) == 40
+    good, rejected = read_all(discover(tmp_path), None, ColumnOptions())
+    assert (good.num_rows, rejected.num_rows) == (1_960, 40)
+
+
+def test_names_are_strings_of_a_parquet_file(tmp_path: Path) -> None:
+    write_stream(TABLE, tmp_path / "rides.parquet")
+    stored = pq.ParquetFile(tmp_path / "rides.parquet").schema
+    assert [stored.column(place).logical_type.type for place in (1, 4, 5)] == ["STRING"] * 3
+    assert pa.types.is_dictionary(TABLE.schema.field("type").type)
 
 
 def test_broken_rows_are_rejected_and_nothing_else(tmp_path: Path) -> None:
@@ -30,7 +65,9 @@ def test_broken_rows_are_rejected_and_nothing_else(tmp_path: Path) -> None:
     counted = Counter(rejected["code"].to_pylist())
     assert counted == {code: 10 + (turn < 2) for turn, code in enumerate(CODES)}
     kept = set(range(1, 4_001)) - set(rejected["row_number"].to_pylist())
-    assert good.combine_chunks().equals(TABLE.take([number - 1 for number in sorted(kept)]).combine_chunks())
+    assert good.combine_chunks().equals(
+        _plain(TABLE).take([number - 1 for number in sorted(kept)]).combine_chunks()
+    )
 
 
 def test_broken_rows_are_seeded(tmp_path: Path) -> None:
