@@ -144,7 +144,7 @@ class Columns:
 
     def side(self, expression: Expression) -> Side:
         """The value of an expression that does not read both events; the same object for equal expressions."""
-        key = repr(_without_alias(expression))
+        key = form(expression)
         if key not in self.known:
             self.known[key] = self._side(expression)
         return self.known[key]
@@ -204,13 +204,19 @@ def _plain(column: Column) -> Side:
     return from_distinct(column.kind, [*values, None], codes)
 
 
-def _without_alias(expression: Any) -> Any:
-    """The expression as a text of it that says neither alias nor NEXT."""
+def form(expression: Expression, *, of_pair: bool = False) -> str:
+    """A text that is the same for equal expressions, whatever the alias; `of_pair`: and only if NEXT stands alike."""
+    return repr(_without_alias(expression, of_pair))
+
+
+def _without_alias(expression: Any, of_pair: bool) -> Any:
     if isinstance(expression, Attribute):
-        return Attribute("", expression.name)
+        return Attribute("", expression.name, expression.next and of_pair)
     if isinstance(expression, tuple):
-        return tuple(_without_alias(item) for item in expression)
+        return tuple(_without_alias(item, of_pair) for item in expression)
     if is_dataclass(expression) and not isinstance(expression, type):
-        changed = {one.name: _without_alias(getattr(expression, one.name)) for one in fields(expression)}
+        changed = {
+            one.name: _without_alias(getattr(expression, one.name), of_pair) for one in fields(expression)
+        }
         return replace(expression, **changed)
     return expression

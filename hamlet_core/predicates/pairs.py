@@ -13,6 +13,7 @@ from hamlet_core.encoded import Column
 from hamlet_core.language.syntax import ComparisonOperator, Conjunction, Expression
 from hamlet_core.predicates.evaluate import compile_adjacent
 from hamlet_core.predicates.one_sided import Columns, Integers, Mask, attributes
+from hamlet_core.predicates.pair_program import Programmer
 from hamlet_core.predicates.pair_tables import COMPARISONS, Operation, PairTables, Shelves, Steps
 from hamlet_core.predicates.separation import Atom, Separator
 
@@ -84,9 +85,9 @@ def _condition(parts: tuple[Expression, ...], separator: Separator) -> tuple[Ste
         (Operation.REQUIRE_EQUAL + COMPARISONS.index(operator), left, right)
         for operator, left, right in atoms
     )
-    if rest:
-        raise NotImplementedError
-    return required, None if rest else tuple(atoms)
+    program = Programmer(separator)
+    stacked = tuple(step for part in rest for step in (*program.truth(part), (Operation.REQUIRE, 0, 0)))
+    return required + stacked, None if rest else tuple(atoms)
 
 
 def _ordered(atoms: tuple[Atom, ...], tables: PairTables) -> tuple[Ordered, ...]:

@@ -19,12 +19,14 @@ from hamlet_core.language.syntax import (
 )
 from hamlet_core.predicates.arithmetic import to_double
 from hamlet_core.predicates.kinds import Kind
+from hamlet_core.predicates.linear import beside, difference_keys, summed
 from hamlet_core.predicates.one_sided import (
     Columns,
     Constant,
     Leaf,
     Side,
     counts_in_ticks,
+    form,
     in_ticks,
     mapped,
     sides,
@@ -94,6 +96,7 @@ class Separator:
     shelves: Shelves
     known: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     kept: list[Side] = field(default_factory=list)
+    differences: dict[str, tuple[int, int] | None] = field(default_factory=dict)
 
     def atoms(self, expression: Expression, *, negated: bool = False) -> list[Atom] | None:
         """Atoms that are all TRUE exactly where the expression (negated: its opposite) is; None if there are none."""
@@ -119,7 +122,18 @@ class Separator:
             if True in here:
                 operator, left, right = MIRRORED[operator], right, left
             return operator, *self._keys(self.columns.side(left), self.columns.side(right))
-        return None
+        place = form(Comparison(ComparisonOperator.LESS, left, right), of_pair=True)
+        if place not in self.differences:
+            self.differences[place] = self._difference(left, right)
+        columns = self.differences[place]
+        return None if columns is None else (operator, *columns)
+
+    def _difference(self, left: Expression, right: Expression) -> tuple[int, int] | None:
+        first, second = summed(left, self.columns), summed(right, self.columns)
+        if first is None or second is None:
+            return None
+        keys = difference_keys(*beside(first, second, self.columns.unit))
+        return None if keys is None else (self.shelves.integer(*keys[0]), self.shelves.integer(*keys[1]))
 
     def _all(self, parts: tuple[Expression, ...], *, negated: bool) -> list[Atom] | None:
         found = [self.atoms(part, negated=negated) for part in parts]

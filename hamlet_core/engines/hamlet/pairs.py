@@ -1,36 +1,175 @@
-"""Conditions on pairs of events, compiled: the programs of `predicates.pair_tables`, run on a stack."""
+"""Conditions on pairs of events, compiled: the programs of `predicates.pair_tables`, run on a stack.
+
+Most conditions are comparisons of two columns of keys and never touch the stack. Everything else has the meaning
+that `predicates.arithmetic` and `predicates.logic` give it: what has no answer is NULL.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from numba import njit
+from numba import carray, njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from hamlet_core.engines.hamlet.exact_numbers import (
+    compared,
+    difference_fits,
+    divided,
+    order_with_double,
+    product_fits,
+    rest,
+    rest_of_doubles,
+    sum_fits,
+)
+from hamlet_core.predicates.pair_tables import STACK, Operation
 
 
 @njit(cache=True)
 def holds(tables: Any, condition: int, left_row: int, right_row: int) -> bool:
     """Whether a condition of the `PairTables` is TRUE for the event at `left_row` and the NEXT one at `right_row`."""
-    code = tables.code
-    for step in range(tables.starts[condition], tables.starts[condition + 1]):
-        operation, left, right = code[step, 0], code[step, 1], code[step, 2]
+    stop = tables.starts[condition + 1]
+    for at in range(tables.starts[condition], stop):
+        operation = tables.code[at, 0]
+        if operation >= Operation.REQUIRE:
+            return _run(tables, at, stop, left_row, right_row)
+        left, right = tables.code[at, 1], tables.code[at, 2]
         if not (tables.integer_valid[left, left_row] and tables.integer_valid[right, right_row]):
             return False
-        if not _compares(operation, tables.integers[left, left_row], tables.integers[right, right_row]):
+        if not compared(operation, tables.integers[left, left_row], tables.integers[right, right_row]):
             return False
     return True
 
 
+@intrinsic
+def _integer_cells(_context: Any) -> Any:
+    """Memory for the integers of a stack, in the frame of the function."""
+    return _cells(types.int64)
+
+
+@intrinsic
+def _double_cells(_context: Any) -> Any:
+    """The same for doubles."""
+    return _cells(types.float64)
+
+
+def _cells(kind: Any) -> Any:
+    def generate(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
+        return cgutils.alloca_once(builder, context.get_value_type(kind), size=STACK)
+
+    return types.CPointer(kind)(), generate
+
+
 @njit(cache=True)
-def _compares(comparison: int, x: Any, y: Any) -> bool:
-    """Whether two numbers compare so; `comparison` is a place in `COMPARISONS`."""
-    if comparison == 2:
-        return bool(x < y)
-    if comparison == 4:
-        return bool(x > y)
-    if comparison == 0:
-        return bool(x == y)
-    if comparison == 3:
-        return bool(x <= y)
-    if comparison == 5:
-        return bool(x >= y)
-    return bool(x != y)
+def _run(tables: Any, start: int, stop: int, left_row: int, right_row: int) -> bool:  # noqa: C901, PLR0912, PLR0915 - one line of cases an operation
+    """The steps that need a stack; `known` is 0 where a value is NULL, and truth is the integer 1 or 0."""
+    integers = carray(_integer_cells(), STACK)
+    doubles = carray(_double_cells(), STACK)
+    known = carray(_integer_cells(), STACK)
+    top = -1  # the place of the uppermost value
+    for at in range(start, stop):
+        operation, operand = tables.code[at, 0], tables.code[at, 1]
+        if operation == Operation.REQUIRE:
+            if known[top] == 0 or integers[top] == 0:
+                return False
+            top -= 1
+        elif operation < Operation.PUSH_INTEGER:  # KEYS_
+            other = tables.code[at, 2]
+            top += 1
+            known[top] = tables.integer_valid[operand, left_row] and tables.integer_valid[other, right_row]
+            integers[top] = compared(
+                operation - Operation.KEYS_EQUAL,
+                tables.integers[operand, left_row],
+                tables.integers[other, right_row],
+            )
+        elif operation < Operation.TO_DOUBLE:
+            top += 1
+            known[top] = 1
+            row = left_row if tables.code[at, 2] == 0 else right_row
+            if operation == Operation.PUSH_INTEGER:
+                known[top] = tables.integer_valid[operand, row]
+                integers[top] = tables.integers[operand, row]
+            elif operation == Operation.PUSH_DOUBLE:
+                known[top] = tables.double_valid[operand, row]
+                doubles[top] = tables.doubles[operand, row]
+            elif operation == Operation.INTEGER_CONSTANT:
+                integers[top] = tables.integer_constants[operand]
+            elif operation == Operation.DOUBLE_CONSTANT:
+                doubles[top] = tables.double_constants[operand]
+            elif operation == Operation.NULL:
+                known[top] = 0
+            else:
+                number = tables.table_codes[operand, 0, left_row]
+                place = tables.table_starts[operand, 0] + number * tables.table_starts[operand, 1]
+                truth = tables.table_values[place + tables.table_codes[operand, 1, right_row]]
+                known[top] = truth >= 0
+                integers[top] = truth == 1
+        elif operation == Operation.IS_NULL:
+            integers[top] = known[top] == 0
+            known[top] = 1
+        elif operation == Operation.AND:
+            top -= 1
+            no = (known[top] and integers[top] == 0) or (known[top + 1] and integers[top + 1] == 0)
+            integers[top] = 0 if no else 1
+            known[top] = 1 if no else (known[top] and known[top + 1])
+        elif operation == Operation.OR:
+            top -= 1
+            yes = (known[top] and integers[top] == 1) or (known[top + 1] and integers[top + 1] == 1)
+            integers[top] = 1 if yes else 0
+            known[top] = 1 if yes else (known[top] and known[top + 1])
+        elif operation < Operation.ADD_INTEGERS or operation == Operation.NOT:
+            if known[top] == 0:
+                continue
+            if operation == Operation.NOT:
+                integers[top] = 1 - integers[top]
+            elif operation == Operation.TO_DOUBLE:
+                doubles[top] = float(integers[top])
+            elif operation == Operation.NEGATE_DOUBLE:
+                doubles[top] = -doubles[top]
+            else:
+                known[top] = integers[top] != -(2**63)
+                integers[top] = -integers[top] if known[top] else 0
+        else:
+            top -= 1
+            known[top] = known[top] and known[top + 1]
+            if known[top] == 0:
+                continue
+            x, y = integers[top], integers[top + 1]
+            u, v = doubles[top], doubles[top + 1]
+            if operation == Operation.ADD_INTEGERS:
+                known[top] = sum_fits(x, y)
+                integers[top] = x + y if known[top] else 0
+            elif operation == Operation.SUBTRACT_INTEGERS:
+                known[top] = difference_fits(x, y)
+                integers[top] = x - y if known[top] else 0
+            elif operation == Operation.MULTIPLY_INTEGERS:
+                known[top] = product_fits(x, y)
+                integers[top] = x * y if known[top] else 0
+            elif operation == Operation.MODULO_INTEGERS:
+                known[top] = y != 0
+                integers[top] = rest(x, y)
+            elif operation == Operation.COMPARE_INTEGERS:
+                integers[top] = compared(operand, x, y)
+            elif operation == Operation.COMPARE_DOUBLES:
+                integers[top] = compared(operand, u, v)
+            elif operation == Operation.COMPARE_INTEGER_WITH_DOUBLE:
+                integers[top] = compared(operand, order_with_double(x, v), 0)
+            elif operation == Operation.COMPARE_DOUBLE_WITH_INTEGER:
+                integers[top] = compared(operand, 0, order_with_double(y, u))
+            else:
+                if operation == Operation.ADD_DOUBLES:
+                    result = u + v
+                elif operation == Operation.SUBTRACT_DOUBLES:
+                    result = u - v
+                elif operation == Operation.MULTIPLY_DOUBLES:
+                    result = u * v
+                elif operation == Operation.MODULO_DOUBLES:
+                    result = rest_of_doubles(u, v)
+                elif operation == Operation.DIVIDE_INTEGERS:
+                    result = divided(x, y)
+                else:
+                    result = u / v if v != 0.0 else math.nan
+                doubles[top] = result
+                known[top] = math.isfinite(result)
+    return True
