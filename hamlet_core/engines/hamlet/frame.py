@@ -25,7 +25,7 @@ class Events(NamedTuple):
     bits: Any
     """uint64[event, word]: bit k of the words says whether local predicate k of the class holds."""
     row: Any
-    """int64: the row of the stream, which values and pair tables are read by."""
+    """int64: the row of the stream, which values and pair tables are read by; empty where it is the event itself."""
 
 
 class Jobs(NamedTuple):

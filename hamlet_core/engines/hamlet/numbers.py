@@ -417,3 +417,53 @@ def _halve(arena: Any, index: int) -> Any:
         pass
 
     return _dispatch(scaled, plain, residue, lattice)(arena)
+
+
+def whole(arena: Any, index: int, count: int) -> None:
+    """number = a whole number that is not negative."""
+
+
+def double_times(arena: Any, index: int, times: int) -> None:
+    """number *= 2**times."""
+
+
+@overload(whole)
+def _whole(arena: Any, index: int, count: int) -> Any:
+    def scaled(arena: Any, index: int, count: int) -> None:
+        put_scaled(arena, index, np.float64(count), 0)
+
+    def plain(arena: Any, index: int, count: int) -> None:
+        arena.value[index] = np.float64(count)
+
+    def residue(arena: Any, index: int, count: int) -> None:
+        for k in range(arena.prime.shape[0]):
+            prime = arena.prime[k]
+            arena.residue[index, k] = montgomery(
+                np.uint64(count) % prime, arena.square[k], prime, arena.inverse[k]
+            )
+
+    def lattice(arena: Any, index: int, count: int) -> None:
+        arena.key[index] = NEUTRAL if count > 0 else ABSENT
+
+    return _dispatch(scaled, plain, residue, lattice)(arena)
+
+
+@overload(double_times)
+def _double_times(arena: Any, index: int, times: int) -> Any:
+    def scaled(arena: Any, index: int, times: int) -> None:
+        if arena.mantissa[index] != 0.0:
+            arena.exponent[index] += times
+
+    def plain(arena: Any, index: int, times: int) -> None:
+        arena.value[index] *= 2.0**times
+
+    def residue(arena: Any, index: int, times: int) -> None:
+        for _ in range(times):
+            for k in range(arena.prime.shape[0]):
+                number = arena.residue[index, k] + arena.residue[index, k]
+                arena.residue[index, k] = number - arena.prime[k] if number >= arena.prime[k] else number
+
+    def lattice(arena: Any, index: int, times: int) -> None:
+        pass
+
+    return _dispatch(scaled, plain, residue, lattice)(arena)

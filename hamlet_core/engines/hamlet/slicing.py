@@ -61,3 +61,9 @@ def slice_windows(time: Any, bounds: Any, within: int, slide: int, origin: int) 
             lasts[closing] = stop
             closing += 1
     return partitions, indices, firsts, lasts
+
+
+@njit(cache=True, forceinline=True)
+def row_of(events: Any, event: int) -> int:
+    """The row of the stream of an event."""
+    return event if events.row.shape[0] == 0 else events.row[event]

@@ -1,0 +1,684 @@
+"""The burst kernel: folds a class of strands without adjacent conditions, a burst at a time, all windows at once.
+
+A burst of one type moves a block of lanes by `u = inputs + totals; totals += grown * u` where a position follows
+itself, and by `totals += added * inputs` where it does not (HAMLET, SIGMOD 2021, section 3; closed form: DESIGN).
+Events of one time stamp see the state before it: all changes are gathered in `delta`, negated matches drop what
+waited, then the changes are committed (SEMANTICS 1 and 4).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from hamlet_core.engines.hamlet.burst_program import (
+    BIT,
+    BURSTS,
+    CELL,
+    CELL_SLOTS,
+    CELL_STRIDE,
+    DELTA,
+    FOLLOWS_ITSELF,
+    GAP_BUCKETS,
+    GAP_START,
+    GAP_WINDOWS,
+    GROWTH,
+    N_BEFORE,
+    N_BEFORE_STOP,
+    N_BIT,
+    N_ENDS,
+    N_PATTERN,
+    N_POSITION,
+    N_STARTS,
+    NUMBERS,
+    RIDER,
+    S_END,
+    S_END_STOP,
+    S_OUT,
+    S_SIDES,
+    S_WIDTH,
+    S_WINDOWS,
+    SIMPLE,
+    SIZE,
+    SOURCE,
+    SOURCES,
+    SUM_FIRST,
+    SUM_NUMBERS,
+    SUM_STOP,
+    TOTAL,
+    VALUE,
+    WAIT,
+    WAIT_BASE,
+    WAIT_GAP,
+    WAIT_STRIDE,
+    WAITS,
+    WEIGHT,
+    WIDTH,
+    BurstProgram,
+)
+from hamlet_core.engines.hamlet.frame import DEAD, Events
+from hamlet_core.engines.hamlet.numbers import (
+    add,
+    add_product,
+    copy,
+    double_times,
+    halve,
+    load,
+    minus_one,
+    multiply,
+    one,
+    whole,
+    zero,
+)
+from hamlet_core.engines.hamlet.slicing import row_of
+
+NEVER = np.int64(-(2**63))
+"""The latest start of a negated pattern that has not matched."""
+
+
+class Negations(NamedTuple):
+    """Mutable: what the negated patterns of the current partition have matched."""
+
+    latest: Any
+    """By position of a negated pattern: the latest start of a match so far that stands there."""
+    fresh: Any
+    """The same for the time stamp in hand, not yet committed."""
+    since: Any
+    """By pattern: the latest start of a whole match."""
+    bound: Any
+    """[gap, bucket]: what waits in a bucket came at this time or later, and before the next bucket's."""
+    buckets: Any
+    """By gap: how many of its buckets are in use; the last takes what comes."""
+
+
+@njit(cache=True, forceinline=True)
+def holds_bit(events: Events, event: int, bit: int) -> bool:
+    """Whether a local predicate holds for an event; bit -1 always does."""
+    return bit < 0 or (events.bits[event, bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1) != np.uint64(0)
+
+
+# --- vectors of lanes ----------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _gather(arena: Any, base: int, target: int, table: Any, place: int, size: int) -> None:
+    for lane in range(size):
+        copy(arena, target + lane, base + table[place + lane])
+
+
+@njit(cache=True)
+def _gather_more(arena: Any, base: int, target: int, table: Any, place: int, size: int) -> None:
+    for lane in range(size):
+        add(arena, target + lane, base + table[place + lane])
+
+
+@njit(cache=True)
+def _add(arena: Any, target: int, source: int, size: int) -> None:
+    for lane in range(size):
+        add(arena, target + lane, source + lane)
+
+
+@njit(cache=True)
+def _multiply(arena: Any, target: int, factor: int, size: int) -> None:
+    for lane in range(size):
+        multiply(arena, target + lane, factor)
+
+
+@njit(cache=True)
+def _add_multiple(arena: Any, target: int, source: int, factor: int, size: int) -> None:
+    for lane in range(size):
+        add_product(arena, target + lane, source + lane, factor)
+
+
+@njit(cache=True)
+def _zero(arena: Any, target: int, size: int) -> None:
+    for lane in range(size):
+        zero(arena, target + lane)
+
+
+# --- coefficients of a burst ---------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _measure_simple(arena: Any, events: Events, grown: int, first: int, last: int, code: int) -> None:
+    """Coefficients of the events `first:last` of one type where only their number and ties matter."""
+    time, codes = events.time, events.code
+    count, pairs = 0, 0
+    previous = time[first] - 1
+    for event in range(first, last):
+        count += codes[event] == code
+        pairs += time[event] == previous
+        previous = time[event]
+    one(arena, grown)
+    if pairs == 0:
+        double_times(arena, grown, count)
+    else:
+        _grow_by_ties(arena, events, grown, first, last, code)
+    minus_one(arena, grown)
+    whole(arena, grown + 1, count)
+
+
+@njit(cache=True)
+def _grow_by_ties(arena: Any, events: Events, grown: int, first: int, last: int, code: int) -> None:
+    time, codes = events.time, events.code
+    singles, event = 0, first
+    while event < last:
+        tied, stamp = 0, time[event]
+        while event < last and time[event] == stamp:
+            tied += codes[event] == code
+            event += 1
+        if tied == 1:
+            singles += 1
+        elif tied > 1:
+            whole(arena, grown + 2, tied + 1)
+            multiply(arena, grown, grown + 2)
+    double_times(arena, grown, singles)
+
+
+@njit(cache=True)
+def _measure(
+    arena: Any, base: int, program: BurstProgram, values: Any, events: Events, first: int, last: int, code: int
+) -> None:
+    """All coefficients of a type for the events `first:last`: its own of them, time stamp by time stamp."""
+    begin, stop = program.growth_first[code], program.growth_first[code + 1]
+    if program.kind[code, SIMPLE]:
+        _measure_simple(arena, events, base + program.growth[begin, NUMBERS], first, last, code)
+        return
+    for growth in range(begin, stop):
+        grown = base + program.growth[growth, NUMBERS]
+        zero(arena, grown)
+        zero(arena, grown + 1)
+        for place in range(program.growth[growth, SUM_FIRST], program.growth[growth, SUM_STOP]):
+            number = base + program.sum[place, SUM_NUMBERS]
+            zero(arena, number)
+            zero(arena, number + 1)
+        event = first
+        while event < last:
+            stamp, end = events.time[event], event + 1
+            while end < last and events.time[end] == stamp:
+                end += 1
+            _measure_stamp(arena, base, program, values, events, event, end, code, growth)
+            event = end
+
+
+@njit(cache=True)
+def _measure_stamp(
+    arena: Any,
+    base: int,
+    program: BurstProgram,
+    values: Any,
+    events: Events,
+    first: int,
+    last: int,
+    code: int,
+    growth: int,
+) -> None:
+    """One time stamp: u grows to (1 + tied) u, and a sum s to (1 + tied) s + (sum of its values) u."""
+    bit, weight = program.growth[growth, BIT], program.growth[growth, WEIGHT]
+    grown = base + program.growth[growth, NUMBERS]
+    added, tied, value = grown + 1, grown + 2, grown + 3
+    count = 0
+    zero(arena, tied)
+    for event in range(first, last):
+        if events.code[event] == code and holds_bit(events, event, bit):
+            count += 1
+            if weight >= 0:
+                load(arena, value, values, weight, row_of(events, event))
+                add(arena, tied, value)
+    if count == 0:
+        return
+    if weight < 0:
+        whole(arena, tied, count)
+    for place in range(program.growth[growth, SUM_FIRST], program.growth[growth, SUM_STOP]):
+        column, total = program.sum[place, VALUE], base + program.sum[place, SUM_NUMBERS]
+        here, product = total + 2, total + 3
+        if column < 0:
+            copy(arena, here, tied)
+        else:
+            zero(arena, here)
+            for event in range(first, last):
+                if events.code[event] == code and holds_bit(events, event, bit):
+                    load(arena, value, values, column, row_of(events, event))
+                    add(arena, here, value)
+        copy(arena, product, total)
+        add_product(arena, total, product, tied)
+        add_product(arena, total, here, grown)
+        add(arena, total, here)
+        add(arena, total + 1, here)
+    copy(arena, value, grown)
+    add_product(arena, grown, value, tied)
+    add(arena, grown, tied)
+    add(arena, added, tied)
+
+
+# --- lanes ---------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _change(arena: Any, base: int, program: BurstProgram, block: int) -> None:
+    """Into `delta`: what the burst in hand adds to the totals of a block."""
+    row = program.block[block]
+    size, width = row[SIZE], row[WIDTH]
+    total, delta = base + row[TOTAL], base + row[DELTA]
+    grown = base + program.growth[row[GROWTH], NUMBERS] + 1 - row[FOLLOWS_ITSELF]
+    place = row[SOURCE]
+    for source in range(row[SOURCES]):
+        for component in range(width):
+            target = delta + component * size
+            if source == 0:
+                _gather(arena, base, target, program.source, place, size)
+            else:
+                _gather_more(arena, base, target, program.source, place, size)
+            place += size
+    if row[SOURCES] == 0:
+        _zero(arena, delta, size * width)
+    if row[FOLLOWS_ITSELF]:
+        _add(arena, delta, total, size * width)
+    for component in range(1, width):
+        target = delta + component * size
+        _multiply(arena, target, grown, size)
+        rider = program.rider[row[RIDER] + component - 1]
+        if rider >= 0:
+            number = base + program.sum[rider, SUM_NUMBERS] + 1 - row[FOLLOWS_ITSELF]
+            _add_multiple(arena, target, delta, number, size)
+    _multiply(arena, delta, grown, size)
+
+
+@njit(cache=True)
+def _commit(arena: Any, base: int, program: BurstProgram, state: Negations, block: int) -> None:
+    row = program.block[block]
+    size, delta = row[SIZE] * row[WIDTH], base + row[DELTA]
+    _add(arena, base + row[TOTAL], delta, size)
+    for place in range(row[WAIT], row[WAIT] + row[WAITS]):
+        wait = program.wait[place]
+        bucket = state.buckets[wait[WAIT_GAP]] - 1 if wait[WAIT_GAP] >= 0 else 0
+        _add(arena, base + wait[WAIT_BASE] + bucket * wait[WAIT_STRIDE], delta, size)
+
+
+# --- negation ------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _negate(
+    arena: Any,
+    base: int,
+    program: BurstProgram,
+    state: Negations,
+    opened: Any,
+    events: Events,
+    first: int,
+    last: int,
+    code: int,
+) -> None:
+    """Advance the negated patterns by the events of a type in `first:last`, which have one time stamp."""
+    begin, stop = program.negation_first[code], program.negation_first[code + 1]
+    time = events.time[first]
+    for place in range(begin, stop):
+        row = program.negation[place]
+        fresh = NEVER
+        for event in range(first, last):
+            if events.code[event] == code and holds_bit(events, event, row[N_BIT]):
+                fresh = time if row[N_STARTS] else NEVER
+                for before in range(row[N_BEFORE], row[N_BEFORE_STOP]):
+                    fresh = max(fresh, state.latest[program.before[before]])
+                break
+        state.fresh[row[N_POSITION]] = max(fresh, state.latest[row[N_POSITION]])
+
+
+@njit(cache=True)
+def _negate_commit(
+    arena: Any,
+    base: int,
+    program: BurstProgram,
+    state: Negations,
+    opened: Any,
+    time: int,
+    code: int,
+) -> None:
+    """Commit what `_negate` found: matches that end now drop what waited since before they began."""
+    for place in range(program.negation_first[code], program.negation_first[code + 1]):
+        row = program.negation[place]
+        position, pattern = row[N_POSITION], row[N_PATTERN]
+        if state.fresh[position] == state.latest[position]:
+            continue
+        state.latest[position] = state.fresh[position]
+        if row[N_ENDS]:
+            state.since[pattern] = max(state.since[pattern], state.latest[position])
+        for item in range(program.pattern_gaps_first[pattern], program.pattern_gaps_first[pattern + 1]):
+            _cut(arena, base, program, state, opened, program.pattern_gaps[item], time)
+
+
+@njit(cache=True)
+def _cut(
+    arena: Any, base: int, program: BurstProgram, state: Negations, opened: Any, gap: int, time: int
+) -> None:
+    """Drop what waits at a gap since before its latest negated match began, and close starts behind it."""
+    since = NEVER
+    for item in range(program.gap_patterns_first[gap], program.gap_patterns_first[gap + 1]):
+        since = max(since, state.since[program.gap_patterns[item]])
+    _cut_buckets(arena, base, program, state, gap, since)
+    start, windows = program.gap[gap, GAP_START], program.gap[gap, GAP_WINDOWS]
+    if start >= 0:
+        for slot in range(program.slots[windows]):
+            if opened[windows, slot] <= since:
+                zero(arena, base + start + slot)
+
+
+@njit(cache=True)
+def _cut_buckets(
+    arena: Any, base: int, program: BurstProgram, state: Negations, gap: int, since: int
+) -> None:
+    """New buckets: one from `since` on, and one from every time at which a match that can go on has begun."""
+    most = program.gap[gap, GAP_BUCKETS]
+    bounds = np.empty(most, np.int64)
+    count = 1
+    bounds[0] = since
+    for item in range(program.gap_positions_first[gap], program.gap_positions_first[gap + 1]):
+        begun = state.latest[program.gap_positions[item]]
+        place = count
+        while place > 0 and bounds[place - 1] > begun:
+            place -= 1
+        if place > 0 and bounds[place - 1] < begun:
+            for later in range(count, place, -1):
+                bounds[later] = bounds[later - 1]
+            bounds[place] = begun
+            count += 1
+    first, last = program.gap_waits_first[gap], program.gap_waits_first[gap + 1]
+    kept = -1
+    for bucket in range(state.buckets[gap]):
+        target = -1
+        while target + 1 < count and bounds[target + 1] <= state.bound[gap, bucket]:
+            target += 1
+        for item in range(first, last):
+            cell = program.gap_waits[item]
+            source = base + cell[CELL] + bucket * cell[CELL_STRIDE]
+            if target < 0:
+                _zero(arena, source, cell[CELL_SLOTS])
+            elif target != bucket:
+                into = base + cell[CELL] + target * cell[CELL_STRIDE]
+                if target != kept:
+                    for slot in range(cell[CELL_SLOTS]):
+                        copy(arena, into + slot, source + slot)
+                else:
+                    _add(arena, into, source, cell[CELL_SLOTS])
+                _zero(arena, source, cell[CELL_SLOTS])
+        kept = target
+    state.buckets[gap] = count
+    for bucket in range(count):
+        state.bound[gap, bucket] = bounds[bucket]
+
+
+# --- runs of events ------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _fold_stamp(
+    arena: Any,
+    base: int,
+    program: BurstProgram,
+    state: Negations,
+    opened: Any,
+    values: Any,
+    events: Events,
+    first: int,
+    last: int,
+    present: Any,
+) -> None:
+    """Events of one time stamp, of any types: gather, drop, commit."""
+    kinds = 0
+    for event in range(first, last):
+        code = events.code[event]
+        if code != DEAD:
+            known = False
+            for place in range(kinds):
+                known = known or present[place] == code
+            if not known:
+                present[kinds] = code
+                kinds += 1
+    for place in range(kinds):
+        code = present[place]
+        if program.block_first[code] < program.block_first[code + 1]:
+            _measure(arena, base, program, values, events, first, last, code)
+        for block in range(program.block_first[code], program.block_first[code + 1]):
+            _change(arena, base, program, block)
+    for place in range(kinds):
+        _negate(arena, base, program, state, opened, events, first, last, present[place])
+    for place in range(kinds):
+        _negate_commit(arena, base, program, state, opened, events.time[first], present[place])
+    for place in range(kinds):
+        for block in range(program.block_first[present[place]], program.block_first[present[place] + 1]):
+            _commit(arena, base, program, state, block)
+
+
+@njit(cache=True)
+def _fold_burst(
+    arena: Any,
+    base: int,
+    program: BurstProgram,
+    state: Negations,
+    opened: Any,
+    values: Any,
+    events: Events,
+    first: int,
+    last: int,
+    code: int,
+) -> None:
+    """A burst of one type over any number of time stamps."""
+    if program.block_first[code] < program.block_first[code + 1]:
+        _measure(arena, base, program, values, events, first, last, code)
+    for block in range(program.block_first[code], program.block_first[code + 1]):
+        _change(arena, base, program, block)
+        _commit(arena, base, program, state, block)
+    if program.negation_first[code] < program.negation_first[code + 1]:
+        event = first
+        while event < last:
+            end = _stamp_end(events.time, event, last)
+            _negate(arena, base, program, state, opened, events, event, end, code)
+            _negate_commit(arena, base, program, state, opened, events.time[event], code)
+            event = end
+
+
+@njit(cache=True)
+def _stamp_end(time: Any, first: int, stop: int) -> int:
+    end = first + 1
+    while end < stop and time[end] == time[first]:
+        end += 1
+    return end
+
+
+@njit(cache=True)
+def _burst_end(time: Any, code: Any, first: int, stop: int) -> int:
+    """The end of the burst that begins at `first`; `first` itself if its time stamp has several types."""
+    kind, last, event = code[first], first, first + 1
+    while event < stop:
+        if code[event] == kind:
+            last = event
+        elif code[event] != DEAD:
+            break
+        event += 1
+    if event == stop or time[event] != time[last]:
+        return event
+    while last > first and time[last] == time[event]:
+        last -= 1
+    return last + 1 if time[last] != time[event] else first
+
+
+@njit(cache=True)
+def _fold_range(
+    arena: Any,
+    base: int,
+    program: BurstProgram,
+    state: Negations,
+    opened: Any,
+    values: Any,
+    events: Events,
+    first: int,
+    stop: int,
+    present: Any,
+    closed_form: bool,
+) -> int:
+    """Events between two borders of windows; returns the number of bursts."""
+    time, code = events.time, events.code
+    event, bursts = first, 0
+    while event < stop:
+        if code[event] == DEAD:
+            event += 1
+            continue
+        end = event
+        if closed_form and program.kind[code[event], BURSTS]:
+            end = _burst_end(time, code, event, stop)
+        if end > event:
+            _fold_burst(arena, base, program, state, opened, values, events, event, end, code[event])
+        else:
+            end = _stamp_end(time, event, stop)
+            _fold_stamp(arena, base, program, state, opened, values, events, event, end, present)
+        bursts += 1
+        event = end
+    return bursts
+
+
+# --- windows -------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _finish(arena: Any, base: int, program: BurstProgram, windows: int, slot: int, row: int) -> None:
+    """Add the trends of a window that closes to its row of results."""
+    scratch = base - 4  # four numbers between the results and the rest
+    for strand in range(program.strand.shape[0]):
+        fields = program.strand[strand]
+        if fields[S_WINDOWS] != windows:
+            continue
+        out = row * program.out_width + fields[S_OUT]
+        if fields[S_SIDES] == 1:
+            for end in range(fields[S_END], fields[S_END_STOP]):
+                for component in range(fields[S_WIDTH]):
+                    _add_end(arena, base, program, out + component, end, component, slot)
+            continue
+        zero(arena, scratch)
+        zero(arena, scratch + 1)
+        for end in range(fields[S_END], fields[S_END_STOP]):
+            side = program.end[end, program.end.shape[1] - 1]
+            _add_end(arena, base, program, scratch + side, end, 0, slot)
+        add_product(arena, out, scratch, scratch + 1)
+
+
+@njit(cache=True)
+def _add_end(
+    arena: Any, base: int, program: BurstProgram, target: int, end: int, component: int, slot: int
+) -> None:
+    address = program.end[end, component]
+    add(arena, target, base + address + (slot if address != 0 else 0))
+
+
+@njit(cache=True)
+def _clear(arena: Any, base: int, program: BurstProgram, windows: int, slot: int) -> None:
+    for item in range(program.clear_first[windows], program.clear_first[windows + 1]):
+        zero(arena, base + program.clear[item] + slot)
+
+
+@njit(cache=True)
+def _open(
+    arena: Any, base: int, program: BurstProgram, opened: Any, windows: int, slot: int, time: int
+) -> None:
+    opened[windows, slot] = time
+    one(arena, base + program.start[windows] + slot)
+    for gap in range(program.gap.shape[0]):
+        if program.gap[gap, GAP_WINDOWS] == windows and program.gap[gap, GAP_START] >= 0:
+            one(arena, base + program.gap[gap, GAP_START] + slot)
+
+
+@njit(cache=True, nogil=True)
+def fold_bursts(
+    arena: Any,
+    base: int,
+    program: BurstProgram,
+    values: Any,
+    events: Events,
+    bounds: Any,
+    first: Any,
+    last: Any,
+    row: Any,
+    job_bounds: Any,
+    closed_form: bool,
+) -> int:
+    """Fold every partition; results are added to the numbers `row * out_width + ...` of the arena.
+
+    `bounds` are those of partitions in the events; the windows of partition p and specification w are jobs
+    `job_bounds[w, p]:job_bounds[w, p + 1]`, which begin before event `first` and end before event `last`. `base` is
+    where the state begins. Returns the number of bursts.
+    """
+    patterns, positions, gaps = program.patterns, program.positions, program.gap.shape[0]
+    most = 1
+    for gap in range(gaps):
+        most = max(most, program.gap[gap, GAP_BUCKETS])
+    state = Negations(
+        np.full(positions, NEVER, np.int64),
+        np.full(positions, NEVER, np.int64),
+        np.full(patterns, NEVER, np.int64),
+        np.full((gaps, most), NEVER, np.int64),
+        np.ones(gaps, np.int64),
+    )
+    specifications = program.slots.shape[0]
+    widest = 1
+    for windows in range(specifications):
+        widest = max(widest, program.slots[windows])
+    opened = np.full((specifications, widest), np.int64(2**63 - 1), np.int64)
+    opening, closing = np.zeros(specifications, np.int64), np.zeros(specifications, np.int64)
+    head, tail = np.zeros(specifications, np.int64), np.zeros(specifications, np.int64)
+    present = np.zeros(program.kind.shape[0], np.int64)
+    bursts = 0
+    for partition in range(bounds.shape[0] - 1):
+        state.latest[:] = NEVER
+        state.fresh[:] = NEVER
+        state.since[:] = NEVER
+        state.bound[:] = NEVER
+        state.buckets[:] = 1
+        for windows in range(specifications):
+            opening[windows] = closing[windows] = job_bounds[windows, partition]
+        event, stop = bounds[partition], bounds[partition + 1]
+        while True:
+            border = stop
+            for windows in range(specifications):
+                end = job_bounds[windows, partition + 1]
+                while closing[windows] < opening[windows] and last[closing[windows]] == event:
+                    job, slot = closing[windows], tail[windows]
+                    _finish(arena, base, program, windows, slot, row[job])
+                    closing[windows] += 1
+                    if closing[windows] == end or first[closing[windows]] != first[job]:
+                        _clear(arena, base, program, windows, slot)
+                        tail[windows] = (slot + 1) % program.slots[windows]
+                if opening[windows] < end and first[opening[windows]] == event:
+                    _open(arena, base, program, opened, windows, head[windows], events.time[event])
+                    head[windows] = (head[windows] + 1) % program.slots[windows]
+                    while opening[windows] < end and first[opening[windows]] == event:
+                        opening[windows] += 1
+                if opening[windows] < end:
+                    border = min(border, first[opening[windows]])
+                if closing[windows] < opening[windows]:
+                    border = min(border, last[closing[windows]])
+            if event == stop:
+                break
+            bursts += _fold_range(
+                arena, base, program, state, opened, values, events, event, border, present, closed_form
+            )
+            event = border
+    return bursts
+
+
+@njit(cache=True)
+def most_open(first: Any, last: Any, bounds: Any) -> int:
+    """The most windows with different first events that are open at once in a partition."""
+    most = 1
+    for partition in range(bounds.shape[0] - 1):
+        closing, groups = bounds[partition], 0
+        for job in range(bounds[partition], bounds[partition + 1]):
+            if job == bounds[partition] or first[job] != first[job - 1]:
+                while closing < job and last[closing] <= first[job]:
+                    closing += 1
+                    if closing == job or first[closing] != first[closing - 1]:
+                        groups -= 1
+                groups += 1
+                most = max(most, groups)
+    return most
