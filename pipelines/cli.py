@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import click
 
 from pipelines.commands import (
+    bench,
     check,
     demo,
     doctor,
@@ -36,7 +37,7 @@ COMMANDS: tuple[click.Command, ...] = (
     query.query,
     generate.generate,
     ui.ui,
-    later.bench,
+    bench.bench,
     later.calibrate,
 )
 

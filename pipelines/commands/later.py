@@ -7,12 +7,6 @@ import click
 _ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
-@click.command(context_settings=_ANYTHING, short_help="Benchmarks (not available yet).")
-def bench() -> None:
-    """Compare engines and policies; not available yet."""
-    raise click.UsageError("bench is not available yet.")
-
-
 @click.command(
     context_settings=_ANYTHING, short_help="Fit the cost model to this machine (not available yet)."
 )

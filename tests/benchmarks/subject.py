@@ -60,12 +60,8 @@ def answers(found: Any, names: Sequence[str], window_starts: np.ndarray) -> np.n
     return matrix
 
 
-def digits(found: Any, names: Sequence[str]) -> list[int]:
-    """Exact counts from what `run` or `fold` returned, in the order of queries and windows."""
-    if isinstance(found, pa.Table):
-        from decimal import Decimal
-
-        return [int(Decimal(text)) for text in found["exact"].to_pylist()]
+def whole_numbers(found: Any, names: Sequence[str]) -> list[int]:
+    """Exact counts from what `fold` returned, in the order of queries and windows."""
     by_name = {totals.name: totals for totals in found}
     counts = []
     for name in names:
