@@ -46,12 +46,19 @@ def class_events(queries: Sequence[AnalysedQuery], stream: Stream, text: str) ->
     partitioning = partition(stream, first.equivalence, first.group_by, None)
     order = partitioning.order
     bits = _bits([mask for _, mask in masks], len(stream))
-    events = Events(stream.time, code, bits, _NO_ROWS)
+    events = Events(_fixed(stream.time), _fixed(code), _fixed(bits), _fixed(_NO_ROWS))
     if order is not None:
         bits = bits[order] if len(masks) else bits
-        events = Events(stream.time[order], code[order], bits, order)
+        events = Events(_fixed(stream.time[order]), _fixed(code[order]), _fixed(bits), _fixed(order))
     matched = int(np.count_nonzero(events.code != DEAD)) if (events.code.size and _some_dead(events.code)) else len(events.code)
     return ClassEvents(events, partitioning, codes, predicates, matched)
+
+
+def _fixed(array: Any) -> Any:
+    """A read-only view: one type for the compiler, whoever owns the data."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _some_dead(code: Any) -> bool:
