@@ -101,7 +101,7 @@ def selected(array: Any, keep: Any) -> Any:
     return array.filter(keep)
 
 
-def normalise(array: Any) -> Normalised:
+def normalise(array: Any) -> Normalised:  # noqa: PLR0911 - a line per family of types
     """One array (not chunked) of a usable type, in its kind's storage: int64, double, large string, ..."""
     plain = decoded(array)
     data_type = plain.type
@@ -116,6 +116,8 @@ def normalise(array: Any) -> Normalised:
         return Normalised(plain.cast(pa.large_string()))
     if pa.types.is_temporal(data_type):
         return _microseconds(plain)
+    if pa.types.is_decimal(data_type) and data_type.bit_width < 128:
+        return Normalised(plain.cast(pa.decimal128(data_type.precision, data_type.scale)))
     return Normalised(plain)
 
 
