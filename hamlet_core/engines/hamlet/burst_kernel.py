@@ -11,8 +11,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
-
 from hamlet_core.engines.hamlet.burst_program import (
     BIT,
     BURSTS,
@@ -58,6 +56,7 @@ from hamlet_core.engines.hamlet.burst_program import (
     WIDTH,
     BurstProgram,
 )
+from hamlet_core.engines.hamlet.compilation import compiled, compiled_inline
 from hamlet_core.engines.hamlet.frame import DEAD, Events
 from hamlet_core.engines.hamlet.numbers import (
     add,
@@ -91,9 +90,48 @@ class Negations(NamedTuple):
     """[gap, bucket]: what waits in a bucket came at this time or later, and before the next bucket's."""
     buckets: Any
     """By gap: how many of its buckets are in use; the last takes what comes."""
+    bounds: Any
+    """Room for the bounds of one gap."""
 
 
-@njit(cache=True, forceinline=True)
+class Windows(NamedTuple):
+    """Mutable: which windows of each specification are open, in slots that are taken round robin."""
+
+    opened: Any
+    """[specification, slot]: the time of the first event of the windows in a slot."""
+    opening: Any
+    """By specification: the next job to open, and `closing` the next to close."""
+    closing: Any
+    head: Any
+    """By specification: the slot that opens next, and `tail` the one that closes next."""
+    tail: Any
+    present: Any
+    """Room for the types of one time stamp."""
+
+
+def negations_of(program: BurstProgram) -> Negations:
+    """The state of a partition's negations, before the first event."""
+    gaps = len(program.gap)
+    most = int(program.gap[:, GAP_BUCKETS].max(initial=1))
+    return Negations(
+        np.full(program.positions, NEVER, np.int64),
+        np.full(program.positions, NEVER, np.int64),
+        np.full(program.patterns, NEVER, np.int64),
+        np.full((gaps, most), NEVER, np.int64),
+        np.ones(gaps, np.int64),
+        np.full(most, NEVER, np.int64),
+    )
+
+
+def windows_of(program: BurstProgram) -> Windows:
+    """No window is open."""
+    count = len(program.slots)
+    opened = np.full((count, int(program.slots.max(initial=1))), 2**63 - 1, np.int64)
+    counters = (np.zeros(count, np.int64) for _ in range(4))
+    return Windows(opened, *counters, np.zeros(len(program.kind), np.int64))
+
+
+@compiled_inline
 def holds_bit(events: Events, event: int, bit: int) -> bool:
     """Whether a local predicate holds for an event; bit -1 always does."""
     return bit < 0 or (events.bits[event, bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1) != np.uint64(0)
@@ -102,37 +140,37 @@ def holds_bit(events: Events, event: int, bit: int) -> bool:
 # --- vectors of lanes ----------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@compiled
 def _gather(arena: Any, base: int, target: int, table: Any, place: int, size: int) -> None:
     for lane in range(size):
         copy(arena, target + lane, base + table[place + lane])
 
 
-@njit(cache=True)
+@compiled
 def _gather_more(arena: Any, base: int, target: int, table: Any, place: int, size: int) -> None:
     for lane in range(size):
         add(arena, target + lane, base + table[place + lane])
 
 
-@njit(cache=True)
+@compiled
 def _add(arena: Any, target: int, source: int, size: int) -> None:
     for lane in range(size):
         add(arena, target + lane, source + lane)
 
 
-@njit(cache=True)
+@compiled
 def _multiply(arena: Any, target: int, factor: int, size: int) -> None:
     for lane in range(size):
         multiply(arena, target + lane, factor)
 
 
-@njit(cache=True)
+@compiled
 def _add_multiple(arena: Any, target: int, source: int, factor: int, size: int) -> None:
     for lane in range(size):
         add_product(arena, target + lane, source + lane, factor)
 
 
-@njit(cache=True)
+@compiled
 def _zero(arena: Any, target: int, size: int) -> None:
     for lane in range(size):
         zero(arena, target + lane)
@@ -141,7 +179,7 @@ def _zero(arena: Any, target: int, size: int) -> None:
 # --- coefficients of a burst ---------------------------------------------------------------------
 
 
-@njit(cache=True)
+@compiled
 def _measure_simple(arena: Any, events: Events, grown: int, first: int, last: int, code: int) -> None:
     """Coefficients of the events `first:last` of one type where only their number and ties matter."""
     time, codes = events.time, events.code
@@ -160,7 +198,7 @@ def _measure_simple(arena: Any, events: Events, grown: int, first: int, last: in
     whole(arena, grown + 1, count)
 
 
-@njit(cache=True)
+@compiled
 def _grow_by_ties(arena: Any, events: Events, grown: int, first: int, last: int, code: int) -> None:
     time, codes = events.time, events.code
     singles, event = 0, first
@@ -177,7 +215,7 @@ def _grow_by_ties(arena: Any, events: Events, grown: int, first: int, last: int,
     double_times(arena, grown, singles)
 
 
-@njit(cache=True)
+@compiled
 def _measure(
     arena: Any, base: int, program: BurstProgram, values: Any, events: Events, first: int, last: int, code: int
 ) -> None:
@@ -203,7 +241,7 @@ def _measure(
             event = end
 
 
-@njit(cache=True)
+@compiled
 def _measure_stamp(
     arena: Any,
     base: int,
@@ -256,7 +294,7 @@ def _measure_stamp(
 # --- lanes ---------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@compiled
 def _change(arena: Any, base: int, program: BurstProgram, block: int) -> None:
     """Into `delta`: what the burst in hand adds to the totals of a block."""
     row = program.block[block]
@@ -286,7 +324,7 @@ def _change(arena: Any, base: int, program: BurstProgram, block: int) -> None:
     _multiply(arena, delta, grown, size)
 
 
-@njit(cache=True)
+@compiled
 def _commit(arena: Any, base: int, program: BurstProgram, state: Negations, block: int) -> None:
     row = program.block[block]
     size, delta = row[SIZE] * row[WIDTH], base + row[DELTA]
@@ -300,7 +338,7 @@ def _commit(arena: Any, base: int, program: BurstProgram, state: Negations, bloc
 # --- negation ------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@compiled
 def _negate(
     arena: Any,
     base: int,
@@ -327,7 +365,7 @@ def _negate(
         state.fresh[row[N_POSITION]] = max(fresh, state.latest[row[N_POSITION]])
 
 
-@njit(cache=True)
+@compiled
 def _negate_commit(
     arena: Any,
     base: int,
@@ -350,7 +388,7 @@ def _negate_commit(
             _cut(arena, base, program, state, opened, program.pattern_gaps[item], time)
 
 
-@njit(cache=True)
+@compiled
 def _cut(
     arena: Any, base: int, program: BurstProgram, state: Negations, opened: Any, gap: int, time: int
 ) -> None:
@@ -366,14 +404,12 @@ def _cut(
                 zero(arena, base + start + slot)
 
 
-@njit(cache=True)
+@compiled
 def _cut_buckets(
     arena: Any, base: int, program: BurstProgram, state: Negations, gap: int, since: int
 ) -> None:
     """New buckets: one from `since` on, and one from every time at which a match that can go on has begun."""
-    most = program.gap[gap, GAP_BUCKETS]
-    bounds = np.empty(most, np.int64)
-    count = 1
+    bounds, count = state.bounds, 1
     bounds[0] = since
     for item in range(program.gap_positions_first[gap], program.gap_positions_first[gap + 1]):
         begun = state.latest[program.gap_positions[item]]
@@ -410,10 +446,22 @@ def _cut_buckets(
         state.bound[gap, bucket] = bounds[bucket]
 
 
+@compiled
+def _forget(state: Negations) -> None:
+    """A new partition: nothing has matched."""
+    for position in range(state.latest.shape[0]):
+        state.latest[position] = state.fresh[position] = NEVER
+    for pattern in range(state.since.shape[0]):
+        state.since[pattern] = NEVER
+    for gap in range(state.buckets.shape[0]):
+        state.buckets[gap] = 1
+        state.bound[gap, 0] = NEVER
+
+
 # --- runs of events ------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@compiled
 def _fold_stamp(
     arena: Any,
     base: int,
@@ -452,7 +500,7 @@ def _fold_stamp(
             _commit(arena, base, program, state, block)
 
 
-@njit(cache=True)
+@compiled
 def _fold_burst(
     arena: Any,
     base: int,
@@ -480,7 +528,7 @@ def _fold_burst(
             event = end
 
 
-@njit(cache=True)
+@compiled
 def _stamp_end(time: Any, first: int, stop: int) -> int:
     end = first + 1
     while end < stop and time[end] == time[first]:
@@ -488,7 +536,7 @@ def _stamp_end(time: Any, first: int, stop: int) -> int:
     return end
 
 
-@njit(cache=True)
+@compiled
 def _burst_end(time: Any, code: Any, first: int, stop: int) -> int:
     """The end of the burst that begins at `first`; `first` itself if its time stamp has several types."""
     kind, last, event = code[first], first, first + 1
@@ -505,7 +553,7 @@ def _burst_end(time: Any, code: Any, first: int, stop: int) -> int:
     return last + 1 if time[last] != time[event] else first
 
 
-@njit(cache=True)
+@compiled
 def _fold_range(
     arena: Any,
     base: int,
@@ -542,7 +590,7 @@ def _fold_range(
 # --- windows -------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@compiled
 def _finish(arena: Any, base: int, program: BurstProgram, windows: int, slot: int, row: int) -> None:
     """Add the trends of a window that closes to its row of results."""
     scratch = base - 4  # four numbers between the results and the rest
@@ -564,7 +612,7 @@ def _finish(arena: Any, base: int, program: BurstProgram, windows: int, slot: in
         add_product(arena, out, scratch, scratch + 1)
 
 
-@njit(cache=True)
+@compiled
 def _add_end(
     arena: Any, base: int, program: BurstProgram, target: int, end: int, component: int, slot: int
 ) -> None:
@@ -572,13 +620,13 @@ def _add_end(
     add(arena, target, base + address + (slot if address != 0 else 0))
 
 
-@njit(cache=True)
+@compiled
 def _clear(arena: Any, base: int, program: BurstProgram, windows: int, slot: int) -> None:
     for item in range(program.clear_first[windows], program.clear_first[windows + 1]):
         zero(arena, base + program.clear[item] + slot)
 
 
-@njit(cache=True)
+@compiled
 def _open(
     arena: Any, base: int, program: BurstProgram, opened: Any, windows: int, slot: int, time: int
 ) -> None:
@@ -589,11 +637,13 @@ def _open(
             one(arena, base + program.gap[gap, GAP_START] + slot)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fold_bursts(
     arena: Any,
     base: int,
     program: BurstProgram,
+    state: Negations,
+    windows_state: Windows,
     values: Any,
     events: Events,
     bounds: Any,
@@ -609,32 +659,12 @@ def fold_bursts(
     `job_bounds[w, p]:job_bounds[w, p + 1]`, which begin before event `first` and end before event `last`. `base` is
     where the state begins. Returns the number of bursts.
     """
-    patterns, positions, gaps = program.patterns, program.positions, program.gap.shape[0]
-    most = 1
-    for gap in range(gaps):
-        most = max(most, program.gap[gap, GAP_BUCKETS])
-    state = Negations(
-        np.full(positions, NEVER, np.int64),
-        np.full(positions, NEVER, np.int64),
-        np.full(patterns, NEVER, np.int64),
-        np.full((gaps, most), NEVER, np.int64),
-        np.ones(gaps, np.int64),
-    )
     specifications = program.slots.shape[0]
-    widest = 1
-    for windows in range(specifications):
-        widest = max(widest, program.slots[windows])
-    opened = np.full((specifications, widest), np.int64(2**63 - 1), np.int64)
-    opening, closing = np.zeros(specifications, np.int64), np.zeros(specifications, np.int64)
-    head, tail = np.zeros(specifications, np.int64), np.zeros(specifications, np.int64)
-    present = np.zeros(program.kind.shape[0], np.int64)
+    opened, opening, closing = windows_state.opened, windows_state.opening, windows_state.closing
+    head, tail, present = windows_state.head, windows_state.tail, windows_state.present
     bursts = 0
     for partition in range(bounds.shape[0] - 1):
-        state.latest[:] = NEVER
-        state.fresh[:] = NEVER
-        state.since[:] = NEVER
-        state.bound[:] = NEVER
-        state.buckets[:] = 1
+        _forget(state)
         for windows in range(specifications):
             opening[windows] = closing[windows] = job_bounds[windows, partition]
         event, stop = bounds[partition], bounds[partition + 1]
@@ -667,7 +697,7 @@ def fold_bursts(
     return bursts
 
 
-@njit(cache=True)
+@compiled
 def most_open(first: Any, last: Any, bounds: Any) -> int:
     """The most windows with different first events that are open at once in a partition."""
     most = 1

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.burst_kernel import fold_bursts, most_open
+from hamlet_core.engines.hamlet.burst_kernel import fold_bursts, most_open, negations_of
+from hamlet_core.engines.hamlet.burst_kernel import windows_of as windows_state
 from hamlet_core.engines.hamlet.burst_program import BurstProgram, compile_bursts
 from hamlet_core.engines.hamlet.classes import ClassEvents
 from hamlet_core.engines.hamlet.frame import Whole, windows_of
@@ -114,6 +115,8 @@ def fold(
         arena,
         base,
         program,
+        negations_of(program),
+        windows_state(program),
         values,
         events.events,
         events.partitioning.bounds,

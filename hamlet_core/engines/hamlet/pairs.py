@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import carray, njit, types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -26,7 +26,7 @@ from hamlet_core.engines.hamlet.exact_numbers import (
 from hamlet_core.predicates.pair_tables import STACK, Operation
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def holds(tables: Any, condition: int, left_row: int, right_row: int) -> bool:
     """Whether a condition of the `PairTables` is TRUE for the event at `left_row` and the NEXT one at `right_row`."""
     stop = tables.starts[condition + 1]
@@ -44,7 +44,7 @@ def holds(tables: Any, condition: int, left_row: int, right_row: int) -> bool:
 
 @intrinsic
 def _integer_cells(_context: Any) -> Any:
-    """Memory for the integers of a stack, in the frame of the function."""
+    """A pointer to the integers of a stack, in the frame of the function."""
     return _cells(types.int64)
 
 
@@ -56,107 +56,140 @@ def _double_cells(_context: Any) -> Any:
 
 def _cells(kind: Any) -> Any:
     def generate(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
+        builder.function.attributes.add("noinline")  # so that `holds` is small enough to be inlined itself
         return cgutils.alloca_once(builder, context.get_value_type(kind), size=STACK)
 
     return types.CPointer(kind)(), generate
 
 
-@njit(cache=True)
+@intrinsic
+def _get(_context: Any, cells: Any, index: Any) -> Any:
+    """`cells[index]`."""
+
+    def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.load(builder.gep(arguments[0], [arguments[1]]))
+
+    return cells.dtype(cells, index), generate
+
+
+@intrinsic
+def _put(_context: Any, cells: Any, index: Any, value: Any) -> Any:
+    """`cells[index] = value`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        stored = context.cast(builder, arguments[2], signature.args[2], cells.dtype)
+        builder.store(stored, builder.gep(arguments[0], [arguments[1]]))
+        return context.get_dummy_value()
+
+    return types.void(cells, index, value), generate
+
+
+@njit(cache=True, _nrt=False)
 def _run(tables: Any, start: int, stop: int, left_row: int, right_row: int) -> bool:  # noqa: C901, PLR0912, PLR0915 - one line of cases an operation
     """The steps that need a stack; `known` is 0 where a value is NULL, and truth is the integer 1 or 0."""
-    integers = carray(_integer_cells(), STACK)
-    doubles = carray(_double_cells(), STACK)
-    known = carray(_integer_cells(), STACK)
+    integers = _integer_cells()
+    doubles = _double_cells()
+    known = _integer_cells()
     top = -1  # the place of the uppermost value
     for at in range(start, stop):
         operation, operand = tables.code[at, 0], tables.code[at, 1]
         if operation == Operation.REQUIRE:
-            if known[top] == 0 or integers[top] == 0:
+            if _get(known, top) == 0 or _get(integers, top) == 0:
                 return False
             top -= 1
         elif operation < Operation.PUSH_INTEGER:  # KEYS_
             other = tables.code[at, 2]
             top += 1
-            known[top] = tables.integer_valid[operand, left_row] and tables.integer_valid[other, right_row]
-            integers[top] = compared(
-                operation - Operation.KEYS_EQUAL,
-                tables.integers[operand, left_row],
-                tables.integers[other, right_row],
+            _put(
+                known, top, tables.integer_valid[operand, left_row] and tables.integer_valid[other, right_row]
+            )
+            _put(
+                integers,
+                top,
+                compared(
+                    operation - Operation.KEYS_EQUAL,
+                    tables.integers[operand, left_row],
+                    tables.integers[other, right_row],
+                ),
             )
         elif operation < Operation.TO_DOUBLE:
             top += 1
-            known[top] = 1
+            _put(known, top, 1)
             row = left_row if tables.code[at, 2] == 0 else right_row
             if operation == Operation.PUSH_INTEGER:
-                known[top] = tables.integer_valid[operand, row]
-                integers[top] = tables.integers[operand, row]
+                _put(known, top, tables.integer_valid[operand, row])
+                _put(integers, top, tables.integers[operand, row])
             elif operation == Operation.PUSH_DOUBLE:
-                known[top] = tables.double_valid[operand, row]
-                doubles[top] = tables.doubles[operand, row]
+                _put(known, top, tables.double_valid[operand, row])
+                _put(doubles, top, tables.doubles[operand, row])
             elif operation == Operation.INTEGER_CONSTANT:
-                integers[top] = tables.integer_constants[operand]
+                _put(integers, top, tables.integer_constants[operand])
             elif operation == Operation.DOUBLE_CONSTANT:
-                doubles[top] = tables.double_constants[operand]
+                _put(doubles, top, tables.double_constants[operand])
             elif operation == Operation.NULL:
-                known[top] = 0
+                _put(known, top, 0)
             else:
                 number = tables.table_codes[operand, 0, left_row]
                 place = tables.table_starts[operand, 0] + number * tables.table_starts[operand, 1]
                 truth = tables.table_values[place + tables.table_codes[operand, 1, right_row]]
-                known[top] = truth >= 0
-                integers[top] = truth == 1
+                _put(known, top, truth >= 0)
+                _put(integers, top, truth == 1)
         elif operation == Operation.IS_NULL:
-            integers[top] = known[top] == 0
-            known[top] = 1
+            _put(integers, top, _get(known, top) == 0)
+            _put(known, top, 1)
         elif operation == Operation.AND:
             top -= 1
-            no = (known[top] and integers[top] == 0) or (known[top + 1] and integers[top + 1] == 0)
-            integers[top] = 0 if no else 1
-            known[top] = 1 if no else (known[top] and known[top + 1])
+            no = (_get(known, top) and _get(integers, top) == 0) or (
+                _get(known, top + 1) and _get(integers, top + 1) == 0
+            )
+            _put(integers, top, 0 if no else 1)
+            _put(known, top, 1 if no else (_get(known, top) and _get(known, top + 1)))
         elif operation == Operation.OR:
             top -= 1
-            yes = (known[top] and integers[top] == 1) or (known[top + 1] and integers[top + 1] == 1)
-            integers[top] = 1 if yes else 0
-            known[top] = 1 if yes else (known[top] and known[top + 1])
+            yes = (_get(known, top) and _get(integers, top) == 1) or (
+                _get(known, top + 1) and _get(integers, top + 1) == 1
+            )
+            _put(integers, top, 1 if yes else 0)
+            _put(known, top, 1 if yes else (_get(known, top) and _get(known, top + 1)))
         elif operation < Operation.ADD_INTEGERS or operation == Operation.NOT:
-            if known[top] == 0:
+            if _get(known, top) == 0:
                 continue
             if operation == Operation.NOT:
-                integers[top] = 1 - integers[top]
+                _put(integers, top, 1 - _get(integers, top))
             elif operation == Operation.TO_DOUBLE:
-                doubles[top] = float(integers[top])
+                _put(doubles, top, float(_get(integers, top)))
             elif operation == Operation.NEGATE_DOUBLE:
-                doubles[top] = -doubles[top]
+                _put(doubles, top, -_get(doubles, top))
             else:
-                known[top] = integers[top] != -(2**63)
-                integers[top] = -integers[top] if known[top] else 0
+                _put(known, top, _get(integers, top) != -(2**63))
+                _put(integers, top, -_get(integers, top) if _get(known, top) else 0)
         else:
             top -= 1
-            known[top] = known[top] and known[top + 1]
-            if known[top] == 0:
+            _put(known, top, _get(known, top) and _get(known, top + 1))
+            if _get(known, top) == 0:
                 continue
-            x, y = integers[top], integers[top + 1]
-            u, v = doubles[top], doubles[top + 1]
+            x, y = _get(integers, top), _get(integers, top + 1)
+            u, v = _get(doubles, top), _get(doubles, top + 1)
             if operation == Operation.ADD_INTEGERS:
-                known[top] = sum_fits(x, y)
-                integers[top] = x + y if known[top] else 0
+                _put(known, top, sum_fits(x, y))
+                _put(integers, top, x + y if _get(known, top) else 0)
             elif operation == Operation.SUBTRACT_INTEGERS:
-                known[top] = difference_fits(x, y)
-                integers[top] = x - y if known[top] else 0
+                _put(known, top, difference_fits(x, y))
+                _put(integers, top, x - y if _get(known, top) else 0)
             elif operation == Operation.MULTIPLY_INTEGERS:
-                known[top] = product_fits(x, y)
-                integers[top] = x * y if known[top] else 0
+                _put(known, top, product_fits(x, y))
+                _put(integers, top, x * y if _get(known, top) else 0)
             elif operation == Operation.MODULO_INTEGERS:
-                known[top] = y != 0
-                integers[top] = rest(x, y)
+                _put(known, top, y != 0)
+                _put(integers, top, rest(x, y))
             elif operation == Operation.COMPARE_INTEGERS:
-                integers[top] = compared(operand, x, y)
+                _put(integers, top, compared(operand, x, y))
             elif operation == Operation.COMPARE_DOUBLES:
-                integers[top] = compared(operand, u, v)
+                _put(integers, top, compared(operand, u, v))
             elif operation == Operation.COMPARE_INTEGER_WITH_DOUBLE:
-                integers[top] = compared(operand, order_with_double(x, v), 0)
+                _put(integers, top, compared(operand, order_with_double(x, v), 0))
             elif operation == Operation.COMPARE_DOUBLE_WITH_INTEGER:
-                integers[top] = compared(operand, 0, order_with_double(y, u))
+                _put(integers, top, compared(operand, 0, order_with_double(y, u)))
             else:
                 if operation == Operation.ADD_DOUBLES:
                     result = u + v
@@ -170,6 +203,6 @@ def _run(tables: Any, start: int, stop: int, left_row: int, right_row: int) -> b
                     result = divided(x, y)
                 else:
                     result = u / v if v != 0.0 else math.nan
-                doubles[top] = result
-                known[top] = math.isfinite(result)
+                _put(doubles, top, result)
+                _put(known, top, math.isfinite(result))
     return True
