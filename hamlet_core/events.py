@@ -152,16 +152,20 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows of one batch, or those of them that are kept."""
+    """The rows of one batch, or those of them that are kept: by place in the batch."""
 
     first: int
     count: int
-    kept: Mask | None = None
+    kept: npt.NDArray[np.int64] | None = None
 
     def numbers(self) -> npt.NDArray[np.int64]:
         if self.kept is None:
             return np.arange(self.first, self.first + self.count)
-        return np.flatnonzero(self.kept) + self.first
+        return self.kept + self.first
+
+    def of(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What is kept of a batch's numbers."""
+        return numbers if self.kept is None else np.take(numbers, self.kept)
 
 
 @dataclass(slots=True)
@@ -193,10 +197,10 @@ class _Gathering:
         codes, kept = self._coded(column, every)
         times = self._column(self.frame.time, column(self.frame.time), every, required=True)
         numbers = filled(times.cast(pa.int64()))
-        rows = _Rows(every.first, count, kept)
+        rows = _Rows(every.first, count, None if kept is None else np.flatnonzero(kept))
         self.rows.append(rows)
-        self.codes.append(codes if kept is None else codes[kept])
-        self.times.append(numbers if kept is None else numbers[kept])
+        self.codes.append(rows.of(codes))
+        self.times.append(rows.of(numbers))
         keep = None if kept is None else pa.array(kept)
         for index in self._attributes():
             self.values.setdefault(index, []).append(self._kept(index, column(index), keep, rows))
@@ -216,7 +220,7 @@ class _Gathering:
         table = np.array([*map(self._number, labels.dictionary.to_pylist()), -1], np.int32)
         codes = filled(labels.indices, len(table) - 1)
         if not np.array_equal(table[:-1], np.arange(len(table) - 1)):
-            codes = table[codes]
+            codes = np.take(table, codes)
         if not labels.null_count and len(table) > 1 and table[:-1].min() >= 0:
             return codes, None
         kept = codes >= 0

@@ -63,10 +63,8 @@ def opposite_of(truth: Truth) -> Truth:
 def looked_up(truths: Iterable[bool | None], codes: npt.NDArray[Any]) -> Truth:
     """The truth of each row's code."""
     listed = list(truths)
-    yes = np.array([truth is True for truth in listed], np.bool_)[codes]
-    return Truth(
-        yes, np.array([truth is False for truth in listed], np.bool_)[codes] if None in listed else None
-    )
+    yes, no = (np.array([truth is one for truth in listed], np.bool_) for one in (True, False))
+    return Truth(np.take(yes, codes), np.take(no, codes) if None in listed else None)
 
 
 def by_word(texts: Texts, test: Callable[[str], bool]) -> Truth:
