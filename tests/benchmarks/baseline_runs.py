@@ -25,12 +25,14 @@ def by_running_totals_tied(encoded: Encoded, matching: np.ndarray) -> np.ndarray
     return log2
 
 
-def by_scan(encoded: Encoded, *, ordered: bool, queries: int | None = None) -> np.ndarray:
+def by_scan(
+    encoded: Encoded, *, ordered: bool, vectorised: bool = True, queries: int | None = None
+) -> np.ndarray:
     """One query after the other (the first `queries` of them); raises OverflowError where doubles do not suffice."""
     log2 = np.empty((queries or len(encoded.names), encoded.windows))
     events = (encoded.codes, encoded.times, encoded.x, encoded.starts)
     for row, prefix, suffix in zip(log2, encoded.prefixes, encoded.suffixes, strict=False):
-        baselines.scan(*events, prefix, suffix, ordered, row)
+        baselines.scan(*events, prefix, suffix, ordered, vectorised, row)
     if not np.all(log2 < np.inf):
         raise OverflowError("the scan baseline counts in doubles: take shorter windows")
     return log2

@@ -71,11 +71,12 @@ def test_ties_and_conditions(table: pa.Table) -> None:
     assert differences(by_running_totals_tied(encoded, matching), expected) == []
 
 
-@pytest.mark.parametrize("ordered", [False, True])
-def test_scan(table: pa.Table, ordered: bool) -> None:
+@pytest.mark.parametrize(("ordered", "vectorised"), [(False, True), (True, True), (True, False)])
+def test_scan(table: pa.Table, ordered: bool, vectorised: bool) -> None:
     text = w50(queries=6, types=3, within=WINDOW, adjacent=ordered)
     encoded = encode(text, table)
-    assert differences(by_scan(encoded, ordered=ordered), reference(text, table)) == []
+    found = by_scan(encoded, ordered=ordered, vectorised=vectorised)
+    assert differences(found, reference(text, table)) == []
 
 
 def test_scan_with_ties(table: pa.Table) -> None:
