@@ -10,6 +10,7 @@ from hamlet_core.streams.smart_home import SmartHome
 from hamlet_core.streams.stock import Stock
 from hamlet_core.streams.taxi import Taxi
 from hamlet_core.streams.w50 import w50
+from hamlet_core.streams.workloads import Mix, generate_workload
 
 __all__ = [
     "BROKEN_KINDS",
@@ -17,12 +18,14 @@ __all__ = [
     "Bursty",
     "Ecommerce",
     "LinearRoad",
+    "Mix",
     "RideSharing",
     "SmartHome",
     "Stock",
     "Taxi",
     "generate",
     "generate_stream",
+    "generate_workload",
     "w50",
     "write_csv",
     "write_stream",

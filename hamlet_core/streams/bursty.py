@@ -56,7 +56,7 @@ class Bursty:
     def __post_init__(self) -> None:
         check(
             "a bursty stream",
-            not_negative=(self.events, self.skew, self.bursts_per_key),
+            not_negative=(self.events, self.seed, self.skew, self.bursts_per_key),
             positive=(self.types, self.groups),
             rates=(self.tie_rate, self.null_rate, self.foreign_rate),
             lengths=(self.burst_length,),

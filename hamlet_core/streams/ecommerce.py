@@ -50,10 +50,15 @@ def generate(description: Ecommerce) -> pa.Table:
     discount = random.integers(0, 100, count, dtype=np.int32)
     price = list_prices[outline.types] // 100 * (100 - discount)
     columns = [
-        *frame(description, outline, type_names(description.types, ITEMS, "Item")),
+        *frame(description, outline, item_names(description.types)),
         pa.array(skewed(description.groups, description.skew, count, random).astype(np.int64) + 1),
         pa.array(price / 100),
         pa.array(discount.astype(np.int64), mask=chance(description.null_rate, count, random)),
         named(skewed(len(CHANNELS), 0.7, count, random), CHANNELS),
     ]
     return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+def item_names(count: int) -> list[str]:
+    """The names of the types, items."""
+    return type_names(count, ITEMS, "Item")

@@ -66,7 +66,7 @@ def generate(description: LinearRoad) -> pa.Table:
     feet += random.integers(0, ROAD, cars)[vid]
     feet %= ROAD
     columns = [
-        *frame(description, outline, type_names(description.types, TYPES, "Request")),
+        *frame(description, outline, request_names(description.types)),
         pa.array(vid.astype(np.int64)),
         pa.array(random.integers(0, 100, count), mask=chance(description.null_rate, count, random)),
         pa.array(xway[vid].astype(np.int64)),
@@ -87,3 +87,8 @@ def _growing(times: Whole, growth: float) -> Whole:
     # The share s of the events has come when t + slope t^2 / 2 = s (1 + slope / 2), for t from 0 to 1.
     moved = (np.sqrt(1 + share * (slope * (2 + slope))) - 1) / slope
     return np.asarray((moved * times[-1]).astype(np.int64))
+
+
+def request_names(count: int) -> list[str]:
+    """The names of the types, kinds of requests."""
+    return type_names(count, TYPES, "Request")

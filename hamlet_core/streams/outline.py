@@ -52,7 +52,7 @@ class Description:
     def __post_init__(self) -> None:
         check(
             f"a {self.name} stream",
-            not_negative=(self.events, self.type_skew, self.skew),
+            not_negative=(self.events, self.seed, self.type_skew, self.skew),
             positive=(self.rate, self.types, self.groups),
             rates=(self.tie_rate, self.null_rate),
             lengths=(self.burst_length,),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from hamlet_core.errors import StreamError
 from hamlet_core.streams import bursty, ecommerce, linear_road, ridesharing, smart_home, stock, taxi
 from hamlet_core.streams.drawing import late_order
+from hamlet_core.streams.knobs import check_knobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +23,6 @@ class Kind:
     generate: Callable[[Any], pa.Table]
     synonyms: Mapping[str, str] = field(default_factory=dict)
     """From a knob's common name to this kind's own."""
-
-    @property
-    def knobs(self) -> tuple[str, ...]:
-        """The names of what a description of this kind says, beside the number of events and the seed."""
-        own = (item.name for item in fields(self.description) if item.name not in ("events", "seed"))
-        return (*own, *self.synonyms)
 
 
 STREAMS: Mapping[str, Kind] = MappingProxyType(
@@ -63,11 +58,8 @@ def generate_stream(name: str, events: int, seed: int, *, late_rate: float = 0.0
     ['C000', 'C000', 'C000']
     """
     kind = find_kind(name)
-    for knob in knobs:
-        if knob not in kind.knobs:
-            raise StreamError(
-                f"the stream {name} has no {knob}", code="E290", hint=f"it has {', '.join(kind.knobs)}"
-            )
     own = {kind.synonyms.get(knob, knob): value for knob, value in knobs.items()}
-    table = kind.generate(kind.description(events=events, seed=seed, **own))
+    own |= {"events": events, "seed": seed}
+    check_knobs(f"the stream {name}", kind.description, own, tuple(kind.synonyms))
+    table = kind.generate(kind.description(**own))
     return table.take(pa.array(late_order(events, late_rate, seed))) if late_rate else table

@@ -93,7 +93,7 @@ class RideSharing:
     def __post_init__(self) -> None:
         check(
             "a ride-sharing stream",
-            not_negative=(self.events, self.skew),
+            not_negative=(self.events, self.seed, self.skew),
             positive=(self.hours, self.drivers, self.riders, self.districts, self.legs),
             rates=(self.cancel_rate, self.tie_rate, self.crossing_rate, self.null_rate),
             lengths=(self.burst_length, self.longest_burst),

@@ -62,7 +62,7 @@ def generate(description: SmartHome) -> pa.Table:
     plug = house + houses * random.integers(0, max(description.plugs // houses, 1), count, dtype=np.int32)
     value = random.integers(0, 1_000, count, dtype=np.int32) / 10
     columns = [
-        *frame(description, outline, type_names(description.types, TYPES, "Reading")),
+        *frame(description, outline, reading_names(description.types)),
         pa.array(np.arange(count)),
         pa.array(value, mask=chance(description.null_rate, count, random)),
         pa.array((outline.types == 0).astype(np.int64)),
@@ -72,3 +72,8 @@ def generate(description: SmartHome) -> pa.Table:
         pa.DictionaryArray.from_arrays(pa.array(plug % len(ROOMS)), pa.array(ROOMS)),
     ]
     return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+def reading_names(count: int) -> list[str]:
+    """The names of the types, kinds of readings."""
+    return type_names(count, TYPES, "Reading")

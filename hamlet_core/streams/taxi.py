@@ -52,7 +52,7 @@ def generate(description: Taxi) -> pa.Table:
     random = np.random.default_rng(description.seed)
     outline = draw_outline(description, random)
     count = description.events
-    zones = [f"Z{zone:03}" for zone in range(1, description.types + 1)]
+    names = zones(description.types)
     minutes = random.integers(1, 101, count, dtype=np.int32)
     tenths = minutes * random.integers(1, 5, count, dtype=np.int32)
     fare = 250 + 50 * minutes + 10 * tenths
@@ -60,14 +60,19 @@ def generate(description: Taxi) -> pa.Table:
     tip = np.where(card == 0, fare // 5, 0)
     toll = np.where(random.integers(0, 16, count, dtype=np.int32) == 0, 655, 0)
     columns = [
-        *frame(description, outline, zones),
+        *frame(description, outline, names),
         microseconds(outline.times + minutes.astype(np.int64) * 60_000_000, 1, description.start),
         pa.array(skewed(description.groups, description.skew, count, random).astype(np.int64) + 1),
         pa.array(random.integers(1, 7, count)),
         pa.array(minutes.astype(np.int64)),
         pa.array(tenths / 10, mask=chance(description.null_rate, count, random)),
-        named(skewed(description.types, description.type_skew, count, random), zones),
+        named(skewed(description.types, description.type_skew, count, random), names),
         named(card, PAYMENTS),
         *(pa.array(cents / 100) for cents in (fare, tip, toll, fare + tip + toll)),
     ]
     return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+def zones(count: int) -> list[str]:
+    """The names of the types, the frequent ones first."""
+    return [f"Z{zone:03}" for zone in range(1, count + 1)]

@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -117,6 +118,9 @@ def test_engines_and_arithmetics_can_be_chosen(capsysbinary: Captured) -> None:
     assert json.loads(capsysbinary.readouterr().out)[0]["fingerprint"] == 11
 
 
+NAMES = (b"P0", b"P1", b"S0", b"S1", b"B", b"F")
+
+
 def test_generate_is_seeded(tmp_path: Path, capsysbinary: Captured) -> None:
     for name, seed in (("a.csv", "1"), ("b.csv", "1"), ("c.csv", "2")):
         assert (
@@ -129,6 +133,29 @@ def test_generate_is_seeded(tmp_path: Path, capsysbinary: Captured) -> None:
     a, b, c = ((tmp_path / name).read_bytes() for name in ("a.csv", "b.csv", "c.csv"))
     assert a == b != c
     assert len(a.splitlines()) == 501
+
+
+def test_generate_takes_the_knobs_of_a_stream(tmp_path: Path, capsysbinary: Captured) -> None:
+    target = tmp_path / "bursts.csv"
+    knobs = "--types 2 --burst 3 --ties 0.5 --groups 4 --late 0.2 --broken 7 --set foreign_rate=0.2 --set disturbed=true"
+    assert main(["generate", "bursty", "--events", "500", *knobs.split(), "--out", str(target)]) == 0
+    assert capsysbinary.readouterr().err.startswith(b"500 events of bursty (seed 7), 7 of them broken, in ")
+    rows = [line.split(b",") for line in target.read_bytes().splitlines()[1:]]
+    times = [int(row[0]) for row in rows if row[0].isdigit()]
+    assert times != sorted(times)
+    counted = Counter(row[1] for row in rows if len(row) == 5)
+    assert {name for name, count in counted.items() if count > 1} == {b'"%s"' % name for name in NAMES}
+
+
+def test_generated_queries_run_over_generated_events(tmp_path: Path, capsysbinary: Captured) -> None:
+    workload, events = str(tmp_path / "taxi.hamlet"), str(tmp_path / "taxi.parquet")
+    assert main(["generate", "taxi", "--queries", "6", "--types", "8", "--out", workload]) == 0
+    assert main(["generate", "taxi", "--events", "400", "--types", "8", "--out", events]) == 0
+    capsysbinary.readouterr()
+    assert main(["check", workload]) == 0
+    capsysbinary.readouterr()
+    assert main(["run", workload, "--events", events, "--format", "json", "--engine", "greta"]) == 0
+    assert len({row["query"] for row in json.loads(capsysbinary.readouterr().out)}) == 6
 
 
 def test_other_peoples_words_do_not_reach_stdout() -> None:

@@ -9,9 +9,10 @@ from dataclasses import replace
 import pytest
 
 from hamlet_core.errors import StreamError
-from hamlet_core.streams import STREAMS, RideSharing, generate, generate_stream
+from hamlet_core.streams import STREAMS, RideSharing, generate, generate_stream, ridesharing
 
 FIXED = {"Travel": 11731, "Request": 2576, "Pickup": 2313, "Dropoff": 2312, "Pool": 805, "Cancel": 263}
+SUMS = {"driver": 8643328, "rider": 30164020, "duration": 1032740}
 SMALL = RideSharing(events=5_000, seed=3, riders=200, drivers=50)
 
 
@@ -32,6 +33,28 @@ def test_the_shipped_stream_stays_what_it_is() -> None:
     table = generate(RideSharing(events=20_000))
     counted = Counter(table["type"].to_pylist())
     assert counted == FIXED
+    totals = {name: sum(table[name].to_pylist()) for name in ("driver", "rider", "duration")}
+    assert totals == SUMS
+
+
+def test_a_large_stream_is_drawn_in_blocks_and_is_one_stream_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = generate(SMALL)
+    monkeypatch.setattr(ridesharing, "BLOCK", 1_000)
+    table = generate(SMALL)
+    assert table.num_rows == 5_000
+    assert table["time"].to_pylist() == sorted(table["time"].to_pylist())
+    for name in ("type", "kind", "district"):
+        blocked, plain = (Counter(each[name].to_pylist()) for each in (table, whole))
+        assert blocked.keys() == plain.keys()
+        assert all(abs(blocked[value] - plain[value]) < 150 + plain[value] / 3 for value in plain)
+    hours = [Counter(at.hour for at in each["time"].to_pylist()) for each in (table, whole)]
+    assert all(abs(hours[0][hour] - hours[1][hour]) < 120 for hour in range(24))
+    wide = replace(SMALL, events=3_000, riders=10**9, tie_rate=0.0)
+    begun = [[event["type"] for event in events] for events in trips(wide).values()]
+    assert all(names[0] == "Request" for names in begun)
+    assert sum(names[-1] not in ("Dropoff", "Cancel") for names in begun) <= 3
 
 
 @pytest.mark.parametrize("events", [0, 1, 2, 3, 999])
