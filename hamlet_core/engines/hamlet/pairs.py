@@ -26,20 +26,40 @@ from hamlet_core.engines.hamlet.exact_numbers import (
 from hamlet_core.predicates.pair_tables import STACK, Operation
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, forceinline=True, _nrt=False)  # counting references would cost far more than the comparison
 def holds(tables: Any, condition: int, left_row: int, right_row: int) -> bool:
     """Whether a condition of the `PairTables` is TRUE for the event at `left_row` and the NEXT one at `right_row`."""
     stop = tables.starts[condition + 1]
     for at in range(tables.starts[condition], stop):
         operation = tables.code[at, 0]
         if operation >= Operation.REQUIRE:
-            return _run(tables, at, stop, left_row, right_row)
+            return _run(
+                (_data(tables.code), at, stop),
+                (_data(tables.integers), _data(tables.integer_valid)),
+                (_data(tables.doubles), _data(tables.double_valid)),
+                (_data(tables.integer_constants), _data(tables.double_constants)),
+                (_data(tables.table_codes), _data(tables.table_starts), _data(tables.table_values)),
+                tables.integers.shape[1],
+                left_row,
+                right_row,
+            )
         left, right = tables.code[at, 1], tables.code[at, 2]
         if not (tables.integer_valid[left, left_row] and tables.integer_valid[right, right_row]):
             return False
         if not compared(operation, tables.integers[left, left_row], tables.integers[right, right_row]):
             return False
     return True
+
+
+@intrinsic
+def _data(_context: Any, array: Any) -> Any:
+    """A pointer to the values of a contiguous array; Booleans are bytes."""
+    kind = types.uint8 if array.dtype == types.boolean else array.dtype
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
+
+    return types.CPointer(kind)(array), generate
 
 
 @intrinsic
@@ -84,54 +104,64 @@ def _put(_context: Any, cells: Any, index: Any, value: Any) -> Any:
     return types.void(cells, index, value), generate
 
 
-@njit(cache=True, _nrt=False)
-def _run(tables: Any, start: int, stop: int, left_row: int, right_row: int) -> bool:  # noqa: C901, PLR0912, PLR0915 - one line of cases an operation
+@njit(cache=True, forceinline=False, _nrt=False)
+def _run(
+    program: Any,
+    integer_columns: Any,
+    double_columns: Any,
+    constants: Any,
+    look_up: Any,
+    rows: int,
+    left_row: int,
+    right_row: int,
+) -> bool:  # noqa: C901, PLR0912, PLR0915 - one line of cases an operation
     """The steps that need a stack; `known` is 0 where a value is NULL, and truth is the integer 1 or 0."""
+    code, start, stop = program
+    columns, valid = integer_columns
     integers = _integer_cells()
     doubles = _double_cells()
     known = _integer_cells()
     top = -1  # the place of the uppermost value
     for at in range(start, stop):
-        operation, operand = tables.code[at, 0], tables.code[at, 1]
+        operation, operand = _get(code, 3 * at), _get(code, 3 * at + 1)
         if operation == Operation.REQUIRE:
             if _get(known, top) == 0 or _get(integers, top) == 0:
                 return False
             top -= 1
         elif operation < Operation.PUSH_INTEGER:  # KEYS_
-            other = tables.code[at, 2]
+            other = _get(code, 3 * at + 2)
             top += 1
-            _put(
-                known, top, tables.integer_valid[operand, left_row] and tables.integer_valid[other, right_row]
-            )
+            _put(known, top, _get(valid, operand * rows + left_row) and _get(valid, other * rows + right_row))
             _put(
                 integers,
                 top,
                 compared(
                     operation - Operation.KEYS_EQUAL,
-                    tables.integers[operand, left_row],
-                    tables.integers[other, right_row],
+                    _get(columns, operand * rows + left_row),
+                    _get(columns, other * rows + right_row),
                 ),
             )
         elif operation < Operation.TO_DOUBLE:
             top += 1
             _put(known, top, 1)
-            row = left_row if tables.code[at, 2] == 0 else right_row
+            row = left_row if _get(code, 3 * at + 2) == 0 else right_row
             if operation == Operation.PUSH_INTEGER:
-                _put(known, top, tables.integer_valid[operand, row])
-                _put(integers, top, tables.integers[operand, row])
+                _put(known, top, _get(valid, operand * rows + row))
+                _put(integers, top, _get(columns, operand * rows + row))
             elif operation == Operation.PUSH_DOUBLE:
-                _put(known, top, tables.double_valid[operand, row])
-                _put(doubles, top, tables.doubles[operand, row])
+                _put(known, top, _get(double_columns[1], operand * rows + row))
+                _put(doubles, top, _get(double_columns[0], operand * rows + row))
             elif operation == Operation.INTEGER_CONSTANT:
-                _put(integers, top, tables.integer_constants[operand])
+                _put(integers, top, _get(constants[0], operand))
             elif operation == Operation.DOUBLE_CONSTANT:
-                _put(doubles, top, tables.double_constants[operand])
+                _put(doubles, top, _get(constants[1], operand))
             elif operation == Operation.NULL:
                 _put(known, top, 0)
             else:
-                number = tables.table_codes[operand, 0, left_row]
-                place = tables.table_starts[operand, 0] + number * tables.table_starts[operand, 1]
-                truth = tables.table_values[place + tables.table_codes[operand, 1, right_row]]
+                number = _get(look_up[0], 2 * operand * rows + left_row)
+                other_number = _get(look_up[0], (2 * operand + 1) * rows + right_row)
+                start_of, width = _get(look_up[1], 2 * operand), _get(look_up[1], 2 * operand + 1)
+                truth = _get(look_up[2], start_of + number * width + other_number)
                 _put(known, top, truth >= 0)
                 _put(integers, top, truth == 1)
         elif operation == Operation.IS_NULL:
