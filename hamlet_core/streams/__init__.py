@@ -5,10 +5,11 @@ from hamlet_core.streams.ecommerce import Ecommerce
 from hamlet_core.streams.files import BROKEN_KINDS, write_csv, write_stream
 from hamlet_core.streams.linear_road import LinearRoad
 from hamlet_core.streams.registry import STREAMS, generate_stream
-from hamlet_core.streams.ridesharing import RideSharing, generate
+from hamlet_core.streams.ridesharing import generate
 from hamlet_core.streams.smart_home import SmartHome
 from hamlet_core.streams.stock import Stock
 from hamlet_core.streams.taxi import Taxi
+from hamlet_core.streams.trips import RideSharing
 from hamlet_core.streams.w50 import w50
 from hamlet_core.streams.workloads import Mix, generate_workload
 

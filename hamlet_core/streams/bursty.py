@@ -37,7 +37,9 @@ class Bursty:
     types: int = 10
     """As many types P, and as many S; with B and, inside bursts, the foreign type F."""
     burst_length: float = 120.0
-    """Mean length of a burst (geometric)."""
+    """Mean length of a burst."""
+    fixed_bursts: bool = False
+    """Whether all bursts have that length; else it is geometric."""
     tie_rate: float = 0.0
     """Events that have the very time of the event before."""
     null_rate: float = 0.0
@@ -67,7 +69,7 @@ def generate(description: Bursty) -> pa.Table:
     """The events of a stream: exactly `description.events` rows of `SCHEMA`, sorted by time."""
     random = np.random.default_rng(description.seed)
     count, types = description.events, description.types
-    lengths = burst_lengths(count, description.burst_length, random)
+    lengths = burst_lengths(count, description.burst_length, random, fixed=description.fixed_bursts)
     # Types stand in the order P0.., S0.., B, F; a burst of B follows each of the others.
     burst_types = random.integers(0, 2 * types, len(lengths), dtype=np.int32)
     burst_types[1::2] = 2 * types

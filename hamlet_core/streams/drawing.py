@@ -44,14 +44,17 @@ def check(
         raise StreamError(f"lengths of {name} are 1 or more", code="E290")
 
 
-def burst_lengths(events: int, mean: float, random: np.random.Generator) -> Whole:
-    """Lengths of bursts (geometric, at least 1) that hold `events` events together; the last is cut off."""
-    lengths = np.empty(0, np.int64)
-    while (missing := events - int(lengths.sum())) > 0:
-        drawn = random.geometric(1 / mean, int(missing / mean * 1.05) + 8)
-        lengths = np.concatenate([lengths, np.minimum(drawn, events)])
+def burst_lengths(events: int, mean: float, random: np.random.Generator, *, fixed: bool = False) -> Whole:
+    """Lengths of bursts that hold `events` events together, the last one cut off: geometric, or all as the mean."""
+    if fixed:
+        lengths = np.full(-(-events // round(mean)), round(mean))
+    else:
+        lengths = np.empty(0, np.int64)
+        while (missing := events - int(lengths.sum())) > 0:
+            drawn = random.geometric(1 / mean, int(missing / mean * 1.05) + 8)
+            lengths = np.concatenate([lengths, np.minimum(drawn, events)])
     ends = np.minimum(np.cumsum(lengths), events)
-    return np.diff(ends[: np.searchsorted(ends, events) + 1], prepend=0) if events else lengths
+    return np.asarray(np.diff(ends[: np.searchsorted(ends, events) + 1], prepend=0), np.int64)
 
 
 def pieces(count: int) -> Iterator[slice]:

@@ -40,7 +40,9 @@ class Description:
     type_skew: float = 0.0
     """Types of bursts are drawn with weight 1 / rank^type_skew, but never twice running."""
     burst_length: float = 20.0
-    """Mean length of a burst of one type (geometric)."""
+    """Mean length of a burst of one type."""
+    fixed_bursts: bool = False
+    """Whether all bursts have that length; else it is geometric."""
     tie_rate: float = 0.05
     """Events that have the very time of the event before."""
     null_rate: float = 0.01
@@ -77,7 +79,9 @@ class Outline:
 
 def draw_outline(description: Description, random: np.random.Generator) -> Outline:
     """The times and types that a description asks for."""
-    lengths = burst_lengths(description.events, description.burst_length, random)
+    lengths = burst_lengths(
+        description.events, description.burst_length, random, fixed=description.fixed_bursts
+    )
     types = _burst_types(description, len(lengths), random)
     times = spread_times(description.events, description.rate / 60, description.tie_rate, random)
     return Outline(times, np.repeat(types, lengths), lengths)

@@ -13,6 +13,7 @@ from hamlet_core.errors import StreamError
 from hamlet_core.streams import bursty, ecommerce, linear_road, ridesharing, smart_home, stock, taxi
 from hamlet_core.streams.drawing import late_order
 from hamlet_core.streams.knobs import check_knobs
+from hamlet_core.streams.trips import RideSharing
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ STREAMS: Mapping[str, Kind] = MappingProxyType(
         "bursty": Kind(bursty.Bursty, bursty.generate),
         "ecommerce": Kind(ecommerce.Ecommerce, ecommerce.generate),
         "linear_road": Kind(linear_road.LinearRoad, linear_road.generate),
-        "ridesharing": Kind(ridesharing.RideSharing, ridesharing.generate, {"groups": "districts"}),
+        "ridesharing": Kind(RideSharing, ridesharing.generate, {"groups": "districts"}),
         "smart_home": Kind(smart_home.SmartHome, smart_home.generate),
         "stock": Kind(stock.Stock, stock.generate),
         "taxi": Kind(taxi.Taxi, taxi.generate),

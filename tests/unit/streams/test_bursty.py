@@ -33,6 +33,13 @@ def test_bursts_of_b_alternate_with_others_of_the_wanted_mean_length() -> None:
     assert 45 < np.mean([length for _, length in found]) < 55
 
 
+def test_bursts_can_all_have_one_length() -> None:
+    assert [length for _, length in runs(generate(replace(PLAIN, events=1_020, fixed_bursts=True)))] == [
+        50
+    ] * 20 + [20]
+    assert generate(replace(PLAIN, events=0, fixed_bursts=True)).num_rows == 0
+
+
 @pytest.mark.parametrize("events", [0, 1, 2, 3, 999])
 def test_exact_size_one_event_a_tick(events: int) -> None:
     table = generate(replace(PLAIN, events=events, burst_length=2.0, disturbed=False))

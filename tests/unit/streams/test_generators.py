@@ -92,6 +92,7 @@ class TestEach:
         assert 9 < np.mean(found) < 11
         assert max(found) > 30
         assert set(bursts(described(name, burst_length=1.0))) == {1}
+        assert set(bursts(described(name, burst_length=8.0, fixed_bursts=True))) == {8}
 
     def test_types(self, name: str) -> None:
         names = Counter(described(name, types=12, type_skew=0.0, burst_length=5.0)["type"].to_pylist())
