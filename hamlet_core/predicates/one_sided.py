@@ -17,8 +17,11 @@ import numpy.typing as npt
 from hamlet_core.columns import filled
 from hamlet_core.encoded import Column
 from hamlet_core.language.syntax import Attribute, Expression
+from hamlet_core.predicates.distinct import combinations
 from hamlet_core.predicates.evaluate import compile_value
 from hamlet_core.predicates.kinds import Kind
+from hamlet_core.predicates.vectorised import whole_column
+from hamlet_core.predicates.vectors import Form, Unsupported, Vector
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 Numbers: TypeAlias = npt.NDArray[Any]
@@ -140,7 +143,6 @@ class Columns:
     unit: int
     text: str = ""
     known: dict[str, Side] = field(default_factory=dict)
-    codes: dict[str, tuple[Integers, tuple[Any, ...]]] = field(default_factory=dict)
 
     def side(self, expression: Expression) -> Side:
         """The value of an expression that does not read both events; the same object for equal expressions."""
@@ -149,24 +151,6 @@ class Columns:
             self.known[key] = self._side(expression)
         return self.known[key]
 
-    def combinations(self, names: list[str]) -> tuple[Integers, Integers]:
-        """For each row the number of its combination of values of these columns; a row for each combination."""
-        total, first = self._encoded(names[0])[0], np.zeros(1, np.int64)
-        for place, name in enumerate(names):
-            codes, distinct = self._encoded(name)
-            mixed = total * len(distinct) + codes if place else codes
-            _, first, total = np.unique(mixed, return_index=True, return_inverse=True)
-        return total.astype(np.int64), first.astype(np.int64)
-
-    def sample(self, names: list[str], rows: Integers) -> dict[str, Column]:
-        """The columns of these names, with the given rows only."""
-        return {name: self._sample(name, rows) for name in names}
-
-    def _sample(self, name: str, rows: Integers) -> Column:
-        codes, distinct = self._encoded(name)
-        column = self.columns[name]
-        return Column(name, column.kind, column.scale, [distinct[code] for code in codes[rows].tolist()])
-
     def _side(self, expression: Expression) -> Side:
         if isinstance(expression, Attribute):
             return _plain(self.columns[expression.name])
@@ -174,18 +158,29 @@ class Columns:
         if not names:
             kind, evaluate = compile_value(expression, {}, unit=self.unit, text=self.text)
             return Constant(kind, evaluate(0, 0))
-        codes, first = self.combinations(names)
-        few = self.sample(names, first)
-        kind, evaluate = compile_value(expression, few, unit=self.unit, text=self.text)
-        return from_distinct(kind, [evaluate(row, row) for row in range(len(first))], codes)
+        found = self._vectorised(expression, names)
+        return self._by_value(expression, names) if found is None else found
 
-    def _encoded(self, name: str) -> tuple[Integers, tuple[Any, ...]]:
-        if name not in self.codes:
-            column = self.columns[name]
-            side = self.side(Attribute("", name))
-            empty = np.zeros(len(column.array), np.int64), (None,)
-            self.codes[name] = side.encoded() if isinstance(side, Leaf) else empty
-        return self.codes[name]
+    def _vectorised(self, expression: Expression, names: list[str]) -> Side | None:
+        """The value where it is a number that whole columns can say."""
+        read = {name: self.columns[name] for name in names}
+        try:
+            value = whole_column(expression, read, unit=self.unit)
+        except Unsupported:
+            return None
+        if not isinstance(value, Vector) or value.form is Form.DECIMAL:
+            return None
+        count = len(value.numbers)
+        valid = np.ones(count, np.bool_) if value.valid is None else value.valid
+        if not valid.any():
+            return Constant(value.kind, None)
+        numbers = value.numbers.astype(np.float64 if value.form is Form.DOUBLE else np.int64)
+        return Leaf(value.kind, valid, np.where(valid, numbers, 0))
+
+    def _by_value(self, expression: Expression, names: list[str]) -> Side:
+        codes, few = combinations(self.columns, names)
+        kind, evaluate = compile_value(expression, few, unit=self.unit, text=self.text)
+        return from_distinct(kind, [evaluate(row, row) for row in range(len(few[names[0]].values))], codes)
 
 
 def _plain(column: Column) -> Side:

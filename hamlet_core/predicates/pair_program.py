@@ -6,7 +6,7 @@ What no step can do (decimals of both events multiplied, say) becomes a table of
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,6 +26,7 @@ from hamlet_core.language.syntax import (
 )
 from hamlet_core.language.writer import write_expression
 from hamlet_core.predicates.arithmetic import Number, to_double
+from hamlet_core.predicates.distinct import combinations
 from hamlet_core.predicates.evaluate import compile_adjacent
 from hamlet_core.predicates.kinds import Kind
 from hamlet_core.predicates.one_sided import (
@@ -281,27 +282,33 @@ class Programmer:
     def _table(self, expression: Expression) -> Steps:
         """A look-up in the truth for each pair of different events."""
         columns = self.separator.columns
-        names: dict[bool, list[str]] = {False: [], True: []}
-        for attribute in attributes(expression):
-            if attribute.name not in names[attribute.next]:
-                names[attribute.next].append(attribute.name)
-        (left, here), (right, there) = (columns.combinations(names[side]) for side in (False, True))
-        if len(here) * len(there) > MOST_ENTRIES:
+        read = {
+            side: [one.name for one in attributes(expression) if one.next is side] for side in (False, True)
+        }
+        left, before = combinations(columns.columns, list(dict.fromkeys(read[False])))
+        right, after = combinations(columns.columns, list(dict.fromkeys(read[True])))
+        here, there = (len(next(iter(few.values())).values) for few in (before, after))
+        if here * there > MOST_ENTRIES:
             raise StreamError(
-                f"the predicate {write_expression(expression)} would need a table of {len(here):,} times "
-                f"{len(there):,} different events, more than {MOST_ENTRIES:,} entries",
+                f"the predicate {write_expression(expression)} would need a table of {here:,} times "
+                f"{there:,} different events, more than {MOST_ENTRIES:,} entries",
                 code="E218",
                 hint="engine='greta' evaluates it pair by pair; or compare doubles in place of decimals",
             )
-        few = columns.sample([*dict.fromkeys(names[False] + names[True])], np.concatenate([here, there]))
+        few = {
+            name: replace(
+                like,
+                data=[
+                    *(before[name].values if name in before else [None] * here),
+                    *(after[name].values if name in after else [None] * there),
+                ],
+            )
+            for name, like in {**before, **after}.items()
+        }
         evaluate = compile_adjacent(expression, few, unit=columns.unit, text=columns.text)
-        numbers = range(len(here), len(here) + len(there))
-        truths = [
-            -1 if truth is None else int(truth)
-            for truth in (evaluate(row, column) for row in range(len(here)) for column in numbers)
-        ]
-        values = np.array(truths, np.int8).reshape(len(here), len(there))
-        return (self.separator.shelves.table(left, right, values),)
+        truths = (evaluate(row, here + other) for row in range(here) for other in range(there))
+        values = np.array([-1 if truth is None else int(truth) for truth in truths], np.int8)
+        return (self.separator.shelves.table(left, right, values.reshape(here, there)),)
 
 
 def _values(side: Side) -> tuple[Any, ...]:

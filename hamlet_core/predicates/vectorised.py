@@ -91,6 +91,12 @@ def local_mask(
     return _Evaluation(columns, unit, rows).truth(expression).yes
 
 
+def whole_column(expression: Expression, columns: Mapping[str, Column], *, unit: int) -> Value:
+    """The value of a part of a condition that was checked, for all rows; Unsupported where `vectors` cannot say."""
+    rows = max((len(one.data) for one in columns.values()), default=0)
+    return _Evaluation(columns, unit, rows).operand(expression)
+
+
 @dataclass(slots=True)
 class _Evaluation:
     """Evaluates expressions bottom up; mutable only in that it keeps the columns it has opened."""

@@ -60,7 +60,7 @@ def product_fits(x: int, y: int) -> bool:
     if y == 0:
         return True
     limit = np.uint64(2**63) if (x < 0) != (y < 0) else np.uint64(2**63 - 1)
-    return _size(x) <= limit // _size(y)
+    return bool(_size(x) <= limit // _size(y))
 
 
 @njit(cache=True)

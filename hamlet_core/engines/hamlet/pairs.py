@@ -33,15 +33,17 @@ def holds(tables: Any, condition: int, left_row: int, right_row: int) -> bool:
     for at in range(tables.starts[condition], stop):
         operation = tables.code[at, 0]
         if operation >= Operation.REQUIRE:
-            return _run(
-                (_data(tables.code), at, stop),
-                (_data(tables.integers), _data(tables.integer_valid)),
-                (_data(tables.doubles), _data(tables.double_valid)),
-                (_data(tables.integer_constants), _data(tables.double_constants)),
-                (_data(tables.table_codes), _data(tables.table_starts), _data(tables.table_values)),
-                tables.integers.shape[1],
-                left_row,
-                right_row,
+            return bool(
+                _run(
+                    (_data(tables.code), at, stop),
+                    (_data(tables.integers), _data(tables.integer_valid)),
+                    (_data(tables.doubles), _data(tables.double_valid)),
+                    (_data(tables.integer_constants), _data(tables.double_constants)),
+                    (_data(tables.table_codes), _data(tables.table_starts), _data(tables.table_values)),
+                    tables.integers.shape[1],
+                    left_row,
+                    right_row,
+                )
             )
         left, right = tables.code[at, 1], tables.code[at, 2]
         if not (tables.integer_valid[left, left_row] and tables.integer_valid[right, right_row]):
@@ -105,7 +107,7 @@ def _put(_context: Any, cells: Any, index: Any, value: Any) -> Any:
 
 
 @njit(cache=True, forceinline=False, _nrt=False)
-def _run(
+def _run(  # noqa: C901, PLR0912, PLR0915 - a case for each operation
     program: Any,
     integer_columns: Any,
     double_columns: Any,
@@ -114,7 +116,7 @@ def _run(
     rows: int,
     left_row: int,
     right_row: int,
-) -> bool:  # noqa: C901, PLR0912, PLR0915 - one line of cases an operation
+) -> bool:
     """The steps that need a stack; `known` is 0 where a value is NULL, and truth is the integer 1 or 0."""
     code, start, stop = program
     columns, valid = integer_columns

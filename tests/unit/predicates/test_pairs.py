@@ -12,7 +12,14 @@ import pytest
 from numba import njit
 
 from hamlet_core.encoded import Column
-from hamlet_core.engines.hamlet.exact_numbers import divided, order_with_double
+from hamlet_core.engines.hamlet.exact_numbers import (
+    difference_fits,
+    divided,
+    order_with_double,
+    product_fits,
+    rest,
+    sum_fits,
+)
 from hamlet_core.engines.hamlet.pairs import holds
 from hamlet_core.errors import QueryMeaningError, StreamError
 from hamlet_core.language.syntax import (
@@ -35,8 +42,10 @@ from hamlet_core.language.syntax import (
     Timestamp,
 )
 from hamlet_core.predicates import pair_program
+from hamlet_core.predicates.arithmetic import divide, modulo
 from hamlet_core.predicates.evaluate import compile_adjacent
 from hamlet_core.predicates.kinds import Kind
+from hamlet_core.predicates.one_sided import sides
 from hamlet_core.predicates.order_keys import double_keys
 from hamlet_core.predicates.pair_tables import Operation
 from hamlet_core.predicates.pairs import Ordered, PairTables, compile_pairs
@@ -142,28 +151,10 @@ def stream(random: Random, rows: int) -> dict[str, Column]:
 
 
 def _literal(random: Random) -> Expression:
-    return Literal(
-        random.choice(
-            (
-                0,
-                1,
-                2,
-                3,
-                -1,
-                60,
-                2**53 + 1,
-                MOST,
-                10**25,
-                D("0.5"),
-                D("0.1"),
-                D("2"),
-                D("1e30"),
-                D("1e400"),
-                None,
-            )
-            + (Duration(SECOND), Duration(MINUTE), Duration(5 * MINUTE), Timestamp(MINUTE), "ab", True)
-        )
-    )
+    plain = (0, 1, 2, 3, -1, 60, 2**53 + 1, MOST, 10**25, "ab", True, None)
+    points = (D("0.5"), D("0.1"), D("2"), D("1e30"), D("1e400"))
+    lengths = (Duration(SECOND), Duration(MINUTE), Duration(5 * MINUTE), Timestamp(MINUTE))
+    return Literal(random.choice((*plain, *points, *lengths)))
 
 
 def _value(random: Random, depth: int) -> Expression:
@@ -198,9 +189,14 @@ def _condition(random: Random, depth: int) -> Expression:
     return Comparison(random.choice(tuple(ComparisonOperator)), one, two)
 
 
-def _accepted(make: Callable[[], Expression], columns: Mapping[str, Column], unit: int) -> Expression:
+def _accepted(
+    make: Callable[[], Expression], columns: Mapping[str, Column], unit: int, *, mixed: bool
+) -> Expression:
+    """The first condition that has a meaning; `mixed`: and reads both events."""
     while True:
         expression = make()
+        if mixed and len(sides(expression)) < 2:
+            continue
         try:
             compile_adjacent(expression, columns, unit=unit)
         except QueryMeaningError:
@@ -215,7 +211,9 @@ def test_random_conditions_say_what_the_closures_say(seed: int) -> None:
     columns = stream(random, random.choice((1, 4, 9)))
     conditions = [
         [
-            _accepted(lambda: _condition(random, random.randint(0, 2)), columns, unit)
+            _accepted(
+                lambda: _condition(random, random.randint(0, 2)), columns, unit, mixed=random.random() < 0.8
+            )
             for _ in range(random.choice((1, 1, 2)))
         ]
         for _ in range(60)
@@ -239,3 +237,189 @@ def test_the_predicates_of_the_differential_tests_say_what_the_closures_say(seed
         assert (compiled(tables, number, columns) == wanted).all(), condition
         if atoms is not None:
             assert (by_keys(atoms, 12) == wanted).all(), condition
+
+
+def few(*names: str) -> dict[str, Column]:
+    """Columns of some of the values, all of one length."""
+    length = max(len(VALUES[name][1]) for name in names) + 1
+    return {
+        name: Column(name, VALUES[name][0], 0, (list(VALUES[name][1]) + [None] * length)[:length])
+        for name in names
+    }
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        *((name, name) for name in NAMES),
+        *(pair for pair in ("vd", "dv", "we", "ew", "vm", "wx", "xw", "md", "vw")),
+    ],
+)
+def test_a_comparison_of_two_columns_is_one_step_and_one_pair_of_keys(
+    left: str, right: str, sign: str
+) -> None:
+    columns = few(*dict.fromkeys((left, right)))
+    tables, ordered = check([compare(here(left), sign, there(right))], columns)
+    assert ordered
+    assert len(tables.code) == 1
+    assert tables.code[0, 0] < Operation.REQUIRE
+    backwards, _ = check([compare(there(right), sign, here(left))], columns)
+    assert len(backwards.code) == 1
+
+
+def difference(name: str) -> Arithmetic:
+    return Arithmetic(LESS, there(name), here(name))
+
+
+@pytest.mark.parametrize(
+    ("columns", "condition", "unit"),
+    [
+        ("v", compare(difference("v"), ">", Literal(2)), 1),
+        ("v", compare(there("v"), "<=", Arithmetic(PLUS, here("v"), Literal(3))), 1),
+        ("v", compare(Arithmetic(TIMES, Literal(2), difference("v")), "!=", Literal(D("2.5"))), 1),
+        ("v", compare(Minus(difference("v")), "<", Literal(D("0.5"))), 1),
+        ("vu", compare(Arithmetic(PLUS, difference("v"), here("u")), ">=", there("u")), 1),
+        ("time", compare(difference("time"), "<", Literal(Duration(5 * MINUTE))), SECOND),
+        ("time", compare(difference("time"), "<", Literal(Duration(5 * MINUTE))), MINUTE),
+        ("time", compare(difference("time"), "<", Arithmetic(PLUS, here("long"), there("long"))), MINUTE),
+        ("at", compare(difference("at"), "<=", Literal(Duration(MINUTE))), 1),
+        ("at", compare(Arithmetic(TIMES, difference("at"), Literal(D("0.5"))), ">", Literal(Duration(1))), 1),
+        ("m", compare(difference("m"), ">", Literal(D("0.5"))), 1),
+        ("v", Negation(compare(difference("v"), "=", Literal(2))), 1),
+        ("v", Between(there("v"), here("v"), Arithmetic(PLUS, here("v"), Literal(2))), 1),
+        ("v", Negation(Disjunction((compare(here("v"), "<", there("v")), IsNull(here("v"))))), 1),
+        ("v", InList(here("v"), (there("v"), Arithmetic(PLUS, there("v"), Literal(1))), negated=True), 1),
+        ("s", InList(here("s"), (there("s"),)), 1),
+        ("v", Conjunction((compare(here("v"), "<", there("v")), compare(there("v"), ">", Literal(1)))), 1),
+    ],
+)
+def test_steps_and_their_kin_are_keys(columns: str, condition: Expression, unit: int) -> None:
+    names = [columns] if columns in VALUES else list(columns)
+    tables, ordered = check([condition], few(*names, "long"), unit)
+    assert ordered
+    assert max(operations(tables)) < Operation.REQUIRE
+
+
+@pytest.mark.parametrize(
+    ("columns", "condition", "operation"),
+    [
+        ("w", compare(difference("w"), ">", Literal(2)), Operation.SUBTRACT_INTEGERS),
+        ("d", compare(difference("d"), ">", Literal(2)), Operation.SUBTRACT_DOUBLES),
+        (
+            "v",
+            compare(Arithmetic(TIMES, here("v"), there("v")), ">", Literal(3)),
+            Operation.MULTIPLY_INTEGERS,
+        ),
+        (
+            "w",
+            compare(Arithmetic(OVER, here("w"), there("w")), ">", Literal(D("0.5"))),
+            Operation.DIVIDE_INTEGERS,
+        ),
+        (
+            "w",
+            compare(Arithmetic(REST, here("w"), there("w")), "<", Literal(D("0.3"))),
+            Operation.MODULO_INTEGERS,
+        ),
+        ("w", compare(difference("w"), "=", Literal(D("2.1"))), Operation.SUBTRACT_INTEGERS),
+        ("we", compare(difference("w"), "<", here("e")), Operation.COMPARE_INTEGER_WITH_DOUBLE),
+        ("we", compare(here("e"), "<", difference("w")), Operation.COMPARE_DOUBLE_WITH_INTEGER),
+        ("ve", compare(Arithmetic(TIMES, there("v"), here("e")), "<", Literal(3)), Operation.TO_DOUBLE),
+        (
+            "s",
+            Disjunction((compare(here("s"), "<", there("s")), Like(there("s"), "a%"))),
+            Operation.KEYS_LESS,
+        ),
+        ("w", IsNull(Arithmetic(PLUS, here("w"), there("w"))), Operation.IS_NULL),
+        ("m", compare(Arithmetic(TIMES, here("m"), there("m")), ">", Literal(3)), Operation.TABLE),
+        ("x", compare(difference("x"), ">", Literal(3)), Operation.TABLE),
+    ],
+)
+def test_what_mixes_the_events_is_a_program(
+    columns: str, condition: Expression, operation: Operation
+) -> None:
+    tables, ordered = check([condition], few(*columns))
+    assert not ordered
+    assert operation in operations(tables)
+
+
+def test_a_deep_calculation_needs_no_deep_stack() -> None:
+    deep: Expression = there("v")
+    for _ in range(90):
+        deep = Arithmetic(REST, here("v"), Arithmetic(PLUS, Literal(5), deep))
+    tables, _ = check([compare(deep, "<", Literal(1))], few("v"))
+    assert Operation.TABLE in operations(tables)
+
+
+def test_a_table_that_would_be_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    condition = compare(Arithmetic(TIMES, here("m"), there("m")), ">", Literal(3))
+    monkeypatch.setattr(pair_program, "MOST_ENTRIES", 49)
+    check([condition], few("m"))
+    monkeypatch.setattr(pair_program, "MOST_ENTRIES", 48)
+    with pytest.raises(StreamError) as caught:
+        compile_pairs([[condition]], few("m"), unit=1)
+    assert caught.value.code == "E218"
+    assert "a.m * NEXT(b).m > 3 would need a table of 7 times 7" in caught.value.message
+    assert "greta" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        (compare(here("v"), "<", there("s")), "E121"),
+        (Arithmetic(PLUS, here("v"), there("v")), "E120"),
+        (compare(difference("time"), "<", Literal(Duration(1))), "E220"),
+    ],
+)
+def test_what_has_no_meaning_is_refused_as_ever(condition: Expression, code: str) -> None:
+    with pytest.raises(QueryMeaningError) as caught:
+        compile_pairs([[condition]], few("v", "s", "time"), unit=SECOND)
+    assert caught.value.code == code
+
+
+def test_equal_columns_and_keys_are_kept_once() -> None:
+    columns = few("v", "s", "d")
+    rising = compare(here("v"), "<", there("v"))
+    same = compare(Attribute("x", "s"), "=", Attribute("y", "s", next=True))
+    either = Disjunction((rising, compare(here("s"), "<", there("s"))))
+    tables, separated = compile_pairs([[rising], [rising, same], [either], [same]], columns, unit=1)
+    assert len(tables.integers) == 2
+    assert [None if atoms is None else len(atoms) for atoms in separated] == [1, 2, None, 1]
+    for number, condition in enumerate(([rising], [rising, same], [either], [same])):
+        assert (compiled(tables, number, columns) == expected(condition, columns)).all()
+
+
+def test_a_stream_without_events_and_a_call_without_conditions() -> None:
+    empty = {name: Column(name, kind, 0, []) for name, (kind, _) in VALUES.items()}
+    product = compare(Arithmetic(TIMES, here("m"), there("m")), ">", Literal(3))
+    tables, separated = compile_pairs([[compare(here("v"), "<", there("v"))], [product]], empty, unit=1)
+    assert tables.integers.shape[1] == 0
+    assert separated[0] is not None
+    assert compile_pairs([], few("v"), unit=1)[1] == ()
+    tables, (none,) = compile_pairs([[]], few("v"), unit=1)
+    assert none == ()
+    assert compiled(tables, 0, few("v")).all()
+
+
+def test_keys_of_doubles_stand_in_their_order() -> None:
+    ordered = [-np.inf, -1.7e308, -1.0, -5e-324, 0.0, 5e-324, 1.0, 1.7e308, np.inf]
+    keys = double_keys(np.array(ordered))
+    assert (np.diff(keys) > 0).all()
+    assert double_keys(np.array([-0.0])) == double_keys(np.array([0.0]))
+
+
+def test_compiled_arithmetic_is_exact() -> None:
+    random = Random(3)
+    edges = [-MOST - 1, -MOST, -1, 0, 1, 2, 3, 2**53, 2**53 + 1, 3037000500, MOST - 1, MOST]
+    numbers = edges + [random.randint(-MOST - 1, MOST) >> random.randint(0, 62) for _ in range(60)]
+    inside = range(-MOST - 1, MOST + 1)
+    for x in numbers:
+        for y in numbers:
+            assert sum_fits(x, y) == (x + y in inside)
+            assert difference_fits(x, y) == (x - y in inside)
+            assert product_fits(x, y) == (x * y in inside)
+            if y:
+                assert rest(x, y) == modulo(x, y)
+                assert divided(x, y) == divide(x, y)
+            for double in (float(y), y + 0.5, y * 0.7, y * 1e9):
+                assert order_with_double(x, double) == (x > double) - (x < double)
