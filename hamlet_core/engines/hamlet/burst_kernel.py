@@ -31,6 +31,7 @@ from hamlet_core.engines.hamlet.burst_program import (
     N_POSITION,
     N_STARTS,
     NUMBERS,
+    PLAIN,
     RIDER,
     S_END,
     S_END_STOP,
@@ -42,6 +43,7 @@ from hamlet_core.engines.hamlet.burst_program import (
     SIZE,
     SOURCE,
     SOURCES,
+    STEPS,
     SUM_FIRST,
     SUM_NUMBERS,
     SUM_STOP,
@@ -61,13 +63,16 @@ from hamlet_core.engines.hamlet.frame import DEAD, Events
 from hamlet_core.engines.hamlet.numbers import (
     add,
     add_product,
+    align,
     copy,
     double_times,
-    halve,
+    grow,
     load,
     minus_one,
     multiply,
     one,
+    settle,
+    step,
     whole,
     zero,
 )
@@ -75,6 +80,12 @@ from hamlet_core.engines.hamlet.slicing import row_of
 
 NEVER = np.int64(-(2**63))
 """The latest start of a negated pattern that has not matched."""
+
+STRIDE = 16
+"""Events that are compared at once while a burst lasts."""
+
+ROOM = 900
+"""Bits that mantissas may grow by before they are normalised."""
 
 
 class Negations(NamedTuple):
@@ -180,20 +191,23 @@ def _zero(arena: Any, target: int, size: int) -> None:
 
 
 @compiled
-def _measure_simple(arena: Any, events: Events, grown: int, first: int, last: int, code: int) -> None:
-    """Coefficients of the events `first:last` of one type where only their number and ties matter."""
-    time, codes = events.time, events.code
-    count, pairs = 0, 0
-    previous = time[first] - 1
-    for event in range(first, last):
-        count += codes[event] == code
-        pairs += time[event] == previous
-        previous = time[event]
+def _measure_simple(
+    arena: Any, events: Events, grown: int, first: int, last: int, code: int, run: tuple[int, bool]
+) -> None:
+    """Coefficients of the events `first:last` of one type where only their number and ties matter.
+
+    `run` is their number and whether some may be tied; a negative number is not known yet.
+    """
+    count, tied = run
+    if count < 0:
+        count = 0
+        for event in range(first, last):
+            count += events.code[event] == code
     one(arena, grown)
-    if pairs == 0:
-        double_times(arena, grown, count)
-    else:
+    if tied:
         _grow_by_ties(arena, events, grown, first, last, code)
+    else:
+        double_times(arena, grown, count)
     minus_one(arena, grown)
     whole(arena, grown + 1, count)
 
@@ -217,12 +231,20 @@ def _grow_by_ties(arena: Any, events: Events, grown: int, first: int, last: int,
 
 @compiled
 def _measure(
-    arena: Any, base: int, program: BurstProgram, values: Any, events: Events, first: int, last: int, code: int
+    arena: Any,
+    base: int,
+    program: BurstProgram,
+    values: Any,
+    events: Events,
+    first: int,
+    last: int,
+    code: int,
+    run: tuple[int, bool],
 ) -> None:
     """All coefficients of a type for the events `first:last`: its own of them, time stamp by time stamp."""
     begin, stop = program.growth_first[code], program.growth_first[code + 1]
     if program.kind[code, SIMPLE]:
-        _measure_simple(arena, events, base + program.growth[begin, NUMBERS], first, last, code)
+        _measure_simple(arena, events, base + program.growth[begin, NUMBERS], first, last, code, run)
         return
     for growth in range(begin, stop):
         grown = base + program.growth[growth, NUMBERS]
@@ -322,6 +344,61 @@ def _change(arena: Any, base: int, program: BurstProgram, block: int) -> None:
             number = base + program.sum[rider, SUM_NUMBERS] + 1 - row[FOLLOWS_ITSELF]
             _add_multiple(arena, target, delta, number, size)
     _multiply(arena, delta, grown, size)
+
+
+@compiled
+def _grow_plain(arena: Any, base: int, program: BurstProgram, block: int) -> None:
+    """A block that follows itself, has one source, no riders and nothing waiting behind it: the commonest, in one go."""
+    row = program.block[block]
+    size, total, delta = row[SIZE], base + row[TOTAL], base + row[DELTA]
+    factor = base + program.growth[row[GROWTH], NUMBERS]
+    _gather(arena, base, delta, program.source, row[SOURCE], size)
+    for lane in range(size):
+        grow(arena, total + lane, delta + lane, factor)
+
+
+@compiled
+def _step_through(
+    arena: Any, base: int, program: BurstProgram, events: Events, block: int, first: int, last: int, code: int
+) -> None:
+    """The same for such a block, or one that does not follow itself, event by event with its inputs kept at hand."""
+    row = program.block[block]
+    size, total, delta, follows = row[SIZE], base + row[TOTAL], base + row[DELTA], row[FOLLOWS_ITSELF]
+    _gather(arena, base, delta, program.source, row[SOURCE], size)
+    align(arena, total, delta, size)
+    grown, event = 0, first
+    while event < last:
+        count = 0
+        while event < last and grown + 1 <= ROOM and _stands_alone(events, event, last, code):
+            count += 1
+            grown += 1
+            event += 1
+        step(arena, total, delta, size, follows, 1, count)
+        if event == last:
+            break
+        if grown + 1 > ROOM:
+            settle(arena, total, delta, size)
+            grown = 0
+            continue
+        tied, bits, stamp = 0, 1, events.time[event]
+        while event < last and events.time[event] == stamp:
+            tied += events.code[event] == code
+            event += 1
+        while (tied + 1) >> bits:
+            bits += 1
+        if grown + bits > ROOM:
+            settle(arena, total, delta, size)
+            grown = 0
+        grown += bits
+        step(arena, total, delta, size, follows, tied, 1)
+    settle(arena, total, delta, size)
+
+
+@compiled_inline
+def _stands_alone(events: Events, event: int, last: int, code: int) -> bool:
+    """Whether an event of a burst is none of the dead ones and shares its time with no later one."""
+    alone = event + 1 == last or events.time[event + 1] != events.time[event]
+    return bool(alone and events.code[event] == code)
 
 
 @compiled
@@ -488,7 +565,7 @@ def _fold_stamp(
     for place in range(kinds):
         code = present[place]
         if program.block_first[code] < program.block_first[code + 1]:
-            _measure(arena, base, program, values, events, first, last, code)
+            _measure(arena, base, program, values, events, first, last, code, (-1, True))
         for block in range(program.block_first[code], program.block_first[code + 1]):
             _change(arena, base, program, block)
     for place in range(kinds):
@@ -512,13 +589,17 @@ def _fold_burst(
     first: int,
     last: int,
     code: int,
+    run: tuple[int, bool],
 ) -> None:
     """A burst of one type over any number of time stamps."""
     if program.block_first[code] < program.block_first[code + 1]:
-        _measure(arena, base, program, values, events, first, last, code)
+        _measure(arena, base, program, values, events, first, last, code, run)
     for block in range(program.block_first[code], program.block_first[code + 1]):
-        _change(arena, base, program, block)
-        _commit(arena, base, program, state, block)
+        if program.block[block, PLAIN] and program.block[block, FOLLOWS_ITSELF]:
+            _grow_plain(arena, base, program, block)
+        else:
+            _change(arena, base, program, block)
+            _commit(arena, base, program, state, block)
     if program.negation_first[code] < program.negation_first[code + 1]:
         event = first
         while event < last:
@@ -537,20 +618,38 @@ def _stamp_end(time: Any, first: int, stop: int) -> int:
 
 
 @compiled
-def _burst_end(time: Any, code: Any, first: int, stop: int) -> int:
-    """The end of the burst that begins at `first`; `first` itself if its time stamp has several types."""
-    kind, last, event = code[first], first, first + 1
+def _burst_end(time: Any, code: Any, first: int, stop: int) -> tuple[int, tuple[int, bool]]:
+    """The end of the burst that begins at `first`, how many events it has, and whether some may be tied.
+
+    The end is `first` itself if its time stamp has several types.
+    """
+    kind, last, event, count, tied = code[first], first, first + 1, 1, False
     while event < stop:
+        if event + STRIDE <= stop:
+            other, equal = np.int32(0), False
+            for ahead in range(STRIDE):
+                other |= code[event + ahead] ^ kind
+                equal |= time[event + ahead] == time[event + ahead - 1]
+            if other == 0:
+                event += STRIDE
+                count += STRIDE
+                last = event - 1
+                tied |= equal
+                continue
         if code[event] == kind:
+            tied |= time[event] == time[event - 1]
             last = event
+            count += 1
         elif code[event] != DEAD:
             break
+        else:
+            tied |= time[event] == time[event - 1]
         event += 1
     if event == stop or time[event] != time[last]:
-        return event
+        return event, (count, tied)
     while last > first and time[last] == time[event]:
         last -= 1
-    return last + 1 if time[last] != time[event] else first
+    return (last + 1 if time[last] != time[event] else first), (-1, True)
 
 
 @compiled
@@ -574,11 +673,14 @@ def _fold_range(
         if code[event] == DEAD:
             event += 1
             continue
-        end = event
-        if closed_form and program.kind[code[event], BURSTS]:
-            end = _burst_end(time, code, event, stop)
-        if end > event:
-            _fold_burst(arena, base, program, state, opened, values, events, event, end, code[event])
+        end, run = event, (-1, True)
+        if program.kind[code[event], BURSTS] and (closed_form or program.kind[code[event], STEPS]):
+            end, run = _burst_end(time, code, event, stop)
+        if end > event and not closed_form:
+            for block in range(program.block_first[code[event]], program.block_first[code[event] + 1]):
+                _step_through(arena, base, program, events, block, event, end, code[event])
+        elif end > event:
+            _fold_burst(arena, base, program, state, opened, values, events, event, end, code[event], run)
         else:
             end = _stamp_end(time, event, stop)
             _fold_stamp(arena, base, program, state, opened, values, events, event, end, present)
@@ -599,15 +701,17 @@ def _finish(arena: Any, base: int, program: BurstProgram, windows: int, slot: in
         if fields[S_WINDOWS] != windows:
             continue
         out = row * program.out_width + fields[S_OUT]
+        last = program.end.shape[1] - 1
         if fields[S_SIDES] == 1:
             for end in range(fields[S_END], fields[S_END_STOP]):
                 for component in range(fields[S_WIDTH]):
-                    _add_end(arena, base, program, out + component, end, component, slot)
+                    target = out + program.end[end, last] + component
+                    _add_end(arena, base, program, target, end, component, slot)
             continue
         zero(arena, scratch)
         zero(arena, scratch + 1)
         for end in range(fields[S_END], fields[S_END_STOP]):
-            side = program.end[end, program.end.shape[1] - 1]
+            side = program.end[end, last - 1]
             _add_end(arena, base, program, scratch + side, end, 0, slot)
         add_product(arena, out, scratch, scratch + 1)
 

@@ -26,13 +26,13 @@ UNBOUND = -2
 """Instead of a column: the position does not bind the alias of this weight or rider."""
 
 # Fields of `BurstProgram.block`.
-SIZE, WIDTH, TOTAL, DELTA, FOLLOWS_ITSELF, GROWTH, SOURCES, SOURCE, WAITS, WAIT, RIDER = range(11)
+SIZE, WIDTH, TOTAL, DELTA, FOLLOWS_ITSELF, GROWTH, SOURCES, SOURCE, WAITS, WAIT, RIDER, PLAIN = range(12)
 # Fields of `BurstProgram.growth`; its numbers are grown, added and a temporary, one after the other.
 BIT, WEIGHT, NUMBERS, SUM_FIRST, SUM_STOP = range(5)
 # Fields of `BurstProgram.sum`; its numbers likewise.
 VALUE, SUM_NUMBERS = range(2)
 # Fields of `BurstProgram.kind`, one row per type.
-BURSTS, SIMPLE = range(2)
+BURSTS, SIMPLE, STEPS = range(3)
 # Fields of `BurstProgram.negation`: one event type at one position of a negated pattern.
 N_POSITION, N_BIT, N_STARTS, N_BEFORE, N_BEFORE_STOP, N_PATTERN, N_ENDS = range(7)
 # Fields of `BurstProgram.gap`.
@@ -85,7 +85,7 @@ class BurstProgram(NamedTuple):
     slots: Any
     strand: Any
     end: Any
-    """Addresses of the first slot: [end, component], and the side of AND in the last column."""
+    """Addresses of the first slot: [end, component]; then the side of AND, and where in the strand's results."""
     out_width: Any
     """Numbers per row of results."""
     size: Any
@@ -157,14 +157,14 @@ class _Compiler:
         self.pattern_of: dict[tuple[int, int], int] = {}
         self.position_of: dict[tuple[int, int, int], int] = {}
         for place, strand in enumerate(strands):
-            for index, negation in enumerate(strand.analysed.automaton.negations):
+            for index, negation in enumerate(strand.automaton.negations):
                 self.pattern_of[place, index] = len(self.pattern_of)
                 for position in negation.positions:
                     self.position_of[place, index, position.index] = len(self.position_of)
         self.gap_of: dict[tuple[int, Gap], int] = {}
         self.gap_rows: list[tuple[int, int, int]] = []
         for place, strand in enumerate(strands):
-            self.number_gaps(place, strand.analysed.automaton)
+            self.number_gaps(place, strand.automaton)
         self.growth_of: dict[tuple[int, int, int], int] = {}
         self.sum_of: dict[tuple[int, int], int] = {}
         self.total_of: dict[tuple[int, int, int], int] = {}
@@ -193,7 +193,7 @@ class _Compiler:
 
     def going_on(self, place: int, gap: Gap) -> list[int]:
         """Positions of the gap's patterns that a match can go on from: their latest starts cut what waits."""
-        negations = self.strands[place].analysed.automaton.negations
+        negations = self.strands[place].automaton.negations
         return [
             self.position_of[place, index, position]
             for index in sorted(gap)
@@ -209,7 +209,7 @@ class _Compiler:
         """Positions by the form of their block."""
         found: dict[tuple[Any, ...], list[_Operation]] = defaultdict(list)
         for place, strand in enumerate(self.strands):
-            automaton = strand.analysed.automaton
+            automaton = strand.automaton
             for position in automaton.positions:
                 waits = [edge.gap for edge in automaton.edges if edge.source == position.index and edge.gap]
                 waits += [end.gap for end in automaton.ends if end.position == position.index and end.gap]
@@ -236,7 +236,7 @@ class _Compiler:
 
     def ways(self, place: int, target: int) -> list[tuple[int | None, Gap]]:
         """(source position, or None for a start; gap) of everything that flows into a position but itself."""
-        automaton = self.strands[place].analysed.automaton
+        automaton = self.strands[place].automaton
         starts: list[tuple[int | None, Gap]] = [
             (None, start.gap) for start in automaton.starts if start.position == target
         ]
@@ -285,7 +285,7 @@ class _Compiler:
                 base = self.take(size * width * buckets)
                 self.lay_out_waiting(operations, place, base, (size, width, buckets), offsets)
             waits = len(operations[0].gaps)
-            blocks.append([size, width, total, delta, 0, 0, 0, 0, waits, first_wait, 0])
+            blocks.append([size, width, total, delta, 0, 0, 0, 0, waits, first_wait, 0, 0])
         return blocks
 
     def lay_out_waiting(
@@ -336,6 +336,7 @@ class _Compiler:
             code, bit, _, columns, weight, count, _, _ = form
             block[GROWTH] = self.growth_of[code, bit, max(weight, -1)]
             block[SOURCES], block[SOURCE], block[RIDER] = count, len(sources), len(riders)
+            block[PLAIN] = int(count == 1 and not block[WAITS] and block[WIDTH] == 1)
             riders += [sum_of.get((block[GROWTH], column), -1) for column in columns]
             sources += self.gathered(operations, block[WIDTH])
         block_rows = _Rows()
@@ -343,7 +344,7 @@ class _Compiler:
             block_rows.close(own)
         negation_rows, before = self.negations(types)
         return BurstProgram(
-            block=_table(block_rows.flat, 11),
+            block=_table(block_rows.flat, 12),
             block_first=_flat(block_rows.first),
             source=_flat(sources),
             wait=_table(self.wait_rows, 3),
@@ -351,7 +352,7 @@ class _Compiler:
             growth=_table(growth_rows, 5),
             growth_first=_flat(growth_first),
             sum=_table(sum_rows, 2),
-            kind=_table(self.kinds(types, growth_rows, growth_first), 2),
+            kind=_table(self.kinds(by_type, growth_rows, growth_first, negation_rows.first), 3),
             negation=_table(negation_rows.flat, 7),
             negation_first=_flat(negation_rows.first),
             before=_flat(before),
@@ -409,11 +410,19 @@ class _Compiler:
         places = range(len(table[0]))
         return [address for place in places for component in range(width) for address in table[component][place]]
 
-    def kinds(self, types: int, growth_rows: list[Any], first: list[int]) -> list[tuple[int, int]]:
-        """By type: whether a burst may be folded as one, and whether only the number of its events matters."""
+    def kinds(
+        self,
+        blocks: list[list[list[int]]],
+        growth_rows: list[Any],
+        first: list[int],
+        negation_first: list[int],
+    ) -> list[tuple[int, int, int]]:
+        """By type: whether a burst may be folded as one, whether only the number of its events matters, and whether
+        it can also be stepped through with inputs kept at hand.
+        """
         crossing = set()
         for strand in self.strands:
-            automaton = strand.analysed.automaton
+            automaton = strand.automaton
             own = {position.type for position in automaton.positions}
             for negation in automaton.negations:
                 crossing |= own & negation.types()
@@ -423,11 +432,13 @@ class _Compiler:
                     crossing.add(source.type)
         names = {code: name for name, code in self.codes.items()}
         rows = []
-        for code in range(types):
+        for code, own_blocks in enumerate(blocks):
             own_growth = growth_rows[first[code] : first[code + 1]]
             simple = len(own_growth) == 1 and own_growth[0][:2] == (NO_BIT, -1)
             simple = simple and own_growth[0][SUM_FIRST] == own_growth[0][SUM_STOP]
-            rows.append((int(names[code] not in crossing), int(simple)))
+            steps = simple and all(block[PLAIN] for block in own_blocks)
+            steps = steps and negation_first[code] == negation_first[code + 1]
+            rows.append((int(names[code] not in crossing), int(simple), int(steps)))
         return rows
 
     # --- negation, windows, ends --------------------------------------------------------------
@@ -436,7 +447,7 @@ class _Compiler:
         found: list[list[tuple[int, ...]]] = [[] for _ in range(types)]
         before: list[int] = []
         for (place, index), pattern in self.pattern_of.items():
-            negation = self.strands[place].analysed.automaton.negations[index]
+            negation = self.strands[place].automaton.negations[index]
             starts = {start.position for start in negation.starts}
             ends = {end.position for end in negation.ends}
             for position in negation.positions:
@@ -490,7 +501,7 @@ class _Compiler:
         widest = max((strand.width for strand in self.strands), default=1)
         out = 0
         for place, strand in enumerate(self.strands):
-            automaton = strand.analysed.automaton
+            automaton = strand.automaton
             first = len(ends)
             for end in automaton.ends:
                 by_component = [
@@ -498,10 +509,12 @@ class _Compiler:
                 ]
                 for addresses in zip(*by_component, strict=True):
                     padding = [0] * (widest - strand.width)
-                    ends.append([*addresses, *padding, automaton.positions[end.position].side])
+                    element = end.position if strand.elements > 1 else 0
+                    side = automaton.positions[end.position].side
+                    ends.append([*addresses, *padding, side, element * strand.width])
             rows.append((self.windows[place], out, strand.width, automaton.sides, first, len(ends)))
-            out += strand.width
-        return {"strand": _table(rows, 6), "end": _table(ends, widest + 1), "out_width": out}
+            out += strand.elements * strand.width
+        return {"strand": _table(rows, 6), "end": _table(ends, widest + 2), "out_width": out}
 
 
 def _flat(values: Iterable[int]) -> Any:

@@ -427,6 +427,117 @@ def double_times(arena: Any, index: int, times: int) -> None:
     """number *= 2**times."""
 
 
+def grow(arena: Any, index: int, source: int, factor: int) -> None:
+    """number += factor * (number + source)."""
+
+
+@overload(grow, jit_options={"forceinline": True})
+def _grow(arena: Any, index: int, source: int, factor: int) -> Any:
+    def scaled(arena: Any, index: int, source: int, factor: int) -> None:
+        here, there = arena.exponent[index], arena.exponent[source]
+        top = max(here, there)
+        number = arena.mantissa[index]
+        total = number * power(here - top) + arena.mantissa[source] * power(there - top)
+        up = max(top + arena.exponent[factor], here)
+        product = total * arena.mantissa[factor] * power(top + arena.exponent[factor] - up)
+        put_scaled(arena, index, number * power(here - up) + product, max(up, ZERO_EXPONENT))
+
+    def general(arena: Any, index: int, source: int, factor: int) -> None:
+        add_product(arena, index, source, factor)
+        add_product(arena, index, index, factor)
+
+    def residue(arena: Any, index: int, source: int, factor: int) -> None:
+        for k in range(arena.prime.shape[0]):
+            prime, number = arena.prime[k], arena.residue[index, k]
+            total = number + arena.residue[source, k]
+            total = total - prime if total >= prime else total
+            total = montgomery(total, arena.residue[factor, k], prime, arena.inverse[k]) + number
+            arena.residue[index, k] = total - prime if total >= prime else total
+
+    return _dispatch(scaled, None, residue, general)(arena)
+
+
+def align(arena: Any, target: int, source: int, size: int) -> None:
+    """Prepare lanes for `step`: numbers beside each other in both vectors get one exponent."""
+
+
+def step(arena: Any, target: int, source: int, size: int, follows: int, tied: int, count: int) -> None:
+    """`count` times: lanes of target += tied * (follows * target + source); `follows` is 0 or 1. After `align` only."""
+
+
+def settle(arena: Any, target: int, source: int, size: int) -> None:
+    """Normalise lanes after some `step`s; they stay aligned. Due before they grew by 2**1000."""
+
+
+@overload(align)
+def _align(arena: Any, target: int, source: int, size: int) -> Any:
+    def scaled(arena: Any, target: int, source: int, size: int) -> None:
+        for lane in range(size):
+            here, there = arena.exponent[target + lane], arena.exponent[source + lane]
+            top = max(here, there)
+            arena.mantissa[target + lane] *= power(here - top)
+            arena.mantissa[source + lane] *= power(there - top)
+            arena.exponent[target + lane] = top
+            arena.exponent[source + lane] = top
+
+    def other(arena: Any, target: int, source: int, size: int) -> None:
+        pass
+
+    return _dispatch(scaled, other, other, other)(arena)
+
+
+@overload(step)
+def _step(arena: Any, target: int, source: int, size: int, follows: int, tied: int, count: int) -> Any:
+    def scaled(
+        arena: Any, target: int, source: int, size: int, follows: int, tied: int, count: int
+    ) -> None:
+        # Slices, because their indices are known not to be negative: so the loop over lanes becomes vector code.
+        totals, inputs = arena.mantissa[target : target + size], arena.mantissa[source : source + size]
+        factor, times = np.float64(1 + follows * tied), np.float64(tied)
+        for _ in range(count):
+            for lane in range(size):
+                totals[lane] = totals[lane] * factor + inputs[lane] * times
+
+    def residue(
+        arena: Any, target: int, source: int, size: int, follows: int, tied: int, count: int
+    ) -> None:
+        for _ in range(count):
+            for lane in range(size):
+                for k in range(arena.prime.shape[0]):
+                    prime, number = arena.prime[k], arena.residue[target + lane, k]
+                    change = arena.residue[source + lane, k] + (number if follows == 1 else _NOTHING)
+                    change = change - prime if change >= prime else change
+                    for _ in range(tied):
+                        number += change
+                        number = number - prime if number >= prime else number
+                    arena.residue[target + lane, k] = number
+
+    def lattice(
+        arena: Any, target: int, source: int, size: int, follows: int, tied: int, count: int
+    ) -> None:
+        for lane in range(size if tied * count > 0 else 0):
+            arena.key[target + lane] = min(arena.key[target + lane], arena.key[source + lane])
+
+    return _dispatch(scaled, None, residue, lattice)(arena)
+
+
+@overload(settle)
+def _settle(arena: Any, target: int, source: int, size: int) -> Any:
+    def scaled(arena: Any, target: int, source: int, size: int) -> None:
+        for lane in range(size):
+            before = arena.exponent[target + lane]
+            put_scaled(arena, target + lane, arena.mantissa[target + lane], before)
+            if arena.mantissa[target + lane] != 0.0:
+                after = arena.exponent[target + lane]
+                arena.mantissa[source + lane] *= power(min(before - after, 0))
+                arena.exponent[source + lane] = after
+
+    def other(arena: Any, target: int, source: int, size: int) -> None:
+        pass
+
+    return _dispatch(scaled, other, other, other)(arena)
+
+
 @overload(whole)
 def _whole(arena: Any, index: int, count: int) -> Any:
     def scaled(arena: Any, index: int, count: int) -> None:

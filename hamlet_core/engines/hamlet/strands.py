@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hamlet_core.algebra.aggregates import LATTICE, Component
+from hamlet_core.pattern.automaton import Automaton
 from hamlet_core.pattern.meaning import AnalysedQuery
 
 UNIT_WEIGHT = -1
@@ -33,11 +34,23 @@ class Strand:
     riders: tuple[Rider, ...] = ()
     weight: Rider | None = None
     """Lattice: events bound to the alias multiply the total by their key; other events by 1."""
+    instead: Automaton | None = None
+    """Fold this automaton over the query's positions instead of its own, and give out a total per position."""
 
     @property
     def width(self) -> int:
         """Numbers per element."""
         return 1 + len(self.riders)
+
+    @property
+    def automaton(self) -> Automaton:
+        """What is folded."""
+        return self.analysed.automaton if self.instead is None else self.instead
+
+    @property
+    def elements(self) -> int:
+        """Elements given out: one, or one per position."""
+        return 1 if self.instead is None else len(self.instead.positions)
 
 
 def number_strands(
