@@ -54,11 +54,14 @@ class Bursty:
     """Keys are drawn with weight 1 / rank^skew."""
     bursts_per_key: int = 1
     """Successive bursts that have one key; 0: each event draws its own."""
+    active: int = 0
+    """With `bursts_per_key` 0: keys that events draw from at a time, one set after the other till each had its turn;
+    0: all of them. The bursts of a time are then bursts of each of its keys."""
 
     def __post_init__(self) -> None:
         check(
             "a bursty stream",
-            not_negative=(self.events, self.seed, self.skew, self.bursts_per_key),
+            not_negative=(self.events, self.seed, self.skew, self.bursts_per_key, self.active),
             positive=(self.types, self.groups),
             rates=(self.tie_rate, self.null_rate, self.foreign_rate),
             lengths=(self.burst_length,),
@@ -97,7 +100,11 @@ def generate(description: Bursty) -> pa.Table:
 
 def _keys(description: Bursty, lengths: Whole, random: np.random.Generator) -> Whole:
     if description.bursts_per_key == 0:
-        return skewed(description.groups, description.skew, description.events, random).astype(np.int64)
+        active = min(description.active or description.groups, description.groups)
+        key = skewed(active, description.skew, description.events, random).astype(np.int64)
+        sets = -(-description.groups // active)
+        key += np.arange(description.events) * sets // max(description.events, 1) * active
+        return np.minimum(key, description.groups - 1, out=key)
     stretches = len(lengths) // description.bursts_per_key + 1
     drawn = skewed(description.groups, description.skew, stretches, random).astype(np.int64)
     return np.repeat(np.repeat(drawn, description.bursts_per_key)[: len(lengths)], lengths)

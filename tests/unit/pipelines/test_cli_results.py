@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hamlet_core
+from hamlet_core.streams import STREAMS
 from pipelines import querying
 from pipelines.cli import main
 from pipelines.querying import NoTables, SqlError, query
@@ -145,6 +146,12 @@ def test_generate_takes_the_knobs_of_a_stream(tmp_path: Path, capsysbinary: Capt
     assert times != sorted(times)
     counted = Counter(row[1] for row in rows if len(row) == 5)
     assert {name for name, count in counted.items() if count > 1} == {b'"%s"' % name for name in NAMES}
+
+
+def test_the_help_of_generate_names_every_stream(capsysbinary: Captured) -> None:
+    assert main(["generate", "--help"]) == 0
+    named = capsysbinary.readouterr().out.decode().split("Streams: ")[1].strip().rstrip(".")
+    assert named.split(", ") == sorted(STREAMS)
 
 
 def test_generated_queries_run_over_generated_events(tmp_path: Path, capsysbinary: Captured) -> None:

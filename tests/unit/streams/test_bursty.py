@@ -83,6 +83,14 @@ def test_keys_belong_to_bursts_or_to_events() -> None:
     assert skewed[0] > 1.6 * skewed[1] > 0
 
 
+def test_keys_can_take_turns() -> None:
+    keys = np.asarray(generate(replace(PLAIN, groups=50, bursts_per_key=0, active=10))["key"])
+    for turn, part in enumerate(np.split(keys, 5)):
+        assert set(part.tolist()) == set(range(10 * turn, 10 * turn + 10))
+    uneven = np.asarray(generate(replace(PLAIN, groups=7, bursts_per_key=0, active=3))["key"])
+    assert set(uneven.tolist()) == set(range(7))
+
+
 def test_equal_descriptions_give_equal_streams() -> None:
     whole = replace(PLAIN, tie_rate=0.1, null_rate=0.1, disturbed=True, groups=9, skew=0.5)
     assert generate(whole).equals(generate(replace(whole)))
