@@ -20,6 +20,7 @@ TIME_TYPE = pa.timestamp("us", "UTC")
 NAME_TYPE = pa.dictionary(pa.int32(), pa.string())
 """Columns of names: each text once, a number per event."""
 
+_MOST = 2**31 - 1
 _PIECE = 1 << 15
 _TABLE = 1 << 16
 """Entries of the table by which skewed groups are drawn: shares are multiples of 1/65,536."""
@@ -33,15 +34,18 @@ def check(
     rates: Sequence[float] = (),
     lengths: Sequence[float] = (),
 ) -> None:
-    """Raise `StreamError` E290 unless these are 0 or more, these above 0, these between 0 and 1, these 1 or more."""
+    """Raise `StreamError` E290 unless these are 0 or more, these above 0, these between 0 and 1, these 1 or more.
+
+    What is positive, or a length, fits 31 bits, as the numbers of types and groups do.
+    """
     if not all(0 <= number < np.inf for number in not_negative):
         raise StreamError(f"{name} has no negative numbers", code="E290")
-    if not all(0 < number < np.inf for number in positive):
-        raise StreamError(f"{name} needs positive numbers", code="E290")
+    if not all(0 < number < _MOST for number in positive):
+        raise StreamError(f"{name} needs positive numbers below {_MOST:,}", code="E290")
     if not all(0 <= rate <= 1 for rate in rates):
         raise StreamError(f"rates of {name} lie between 0 and 1", code="E290")
-    if not all(1 <= length < np.inf for length in lengths):
-        raise StreamError(f"lengths of {name} are 1 or more", code="E290")
+    if not all(1 <= length < _MOST for length in lengths):
+        raise StreamError(f"lengths of {name} are 1 or more, and below {_MOST:,}", code="E290")
 
 
 def burst_lengths(events: int, mean: float, random: np.random.Generator, *, fixed: bool = False) -> Whole:
@@ -94,12 +98,18 @@ def skewed(size: int, skew: float, count: int, random: np.random.Generator) -> C
     """Group numbers from 0, drawn with weight 1 / rank^skew; 0 draws them evenly."""
     if skew <= 0:
         return random.integers(0, size, count, dtype=np.int32)
-    weights = 1.0 / np.arange(1, size + 1) ** skew
+    weights = rank_weights(size, skew)
     borders = np.cumsum(weights) / weights.sum()
     if size > _TABLE // 16:
         return np.searchsorted(borders[:-1], random.random(count), side="right").astype(np.int32)
     table = np.searchsorted(borders[:-1], (np.arange(_TABLE) + 0.5) / _TABLE, side="right").astype(np.int32)
     return np.asarray(table[random.integers(0, _TABLE, count, dtype=np.uint16)])
+
+
+def rank_weights(size: int, skew: float) -> Real:
+    """1 / rank^skew for each rank."""
+    with np.errstate(over="ignore"):
+        return np.asarray(1.0 / np.arange(1, size + 1) ** skew)
 
 
 def named(codes: npt.NDArray[np.integer], names: Sequence[str]) -> pa.DictionaryArray:

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 import numpy as np
 import numpy.typing as npt
 
-from hamlet_core.streams.drawing import Codes, Real, Whole, check
+from hamlet_core.errors import StreamError
+from hamlet_core.streams.drawing import Codes, Real, Whole, check, rank_weights
 
 TYPES = ("Request", "Cancel", "Pickup", "Travel", "Pool", "Dropoff")
 REQUEST, CANCEL, PICKUP, TRAVEL, POOL, DROPOFF = range(len(TYPES))
@@ -21,6 +22,8 @@ KINDS = ("Economy", "Pool", "Premium")
 KIND_SHARES = (0.5, 0.35, 0.15)
 HOURLY_DEMAND = (2, 1, 1, 1, 2, 4, 7, 11, 12, 8, 6, 6, 7, 7, 6, 7, 9, 12, 13, 10, 8, 6, 5, 3)
 """Trips that start in each hour of a day, relative to one another."""
+
+MOST_HOURS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,8 @@ class RideSharing:
             rates=(self.cancel_rate, self.tie_rate, self.crossing_rate, self.null_rate),
             lengths=(self.burst_length, self.longest_burst),
         )
+        if self.hours > MOST_HOURS:
+            raise StreamError(f"a ride-sharing stream lasts {MOST_HOURS:,} hours at most", code="E290")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +135,7 @@ def _chosen(weights: Sequence[float] | Real, drawn: Real) -> Whole:
 
 
 def _weights(size: int, skew: float) -> Real:
-    weights = 1.0 / np.arange(1, size + 1) ** skew
+    weights = rank_weights(size, skew)
     return np.asarray(weights / weights.sum())
 
 

@@ -120,7 +120,14 @@ def test_a_day_of_events_takes_well_under_a_second() -> None:
 
 
 def test_descriptions_are_checked() -> None:
-    for wrong in ({"events": -1}, {"drivers": 0}, {"tie_rate": 1.5}, {"hours": 0.0}):
+    for wrong in (
+        {"events": -1},
+        {"drivers": 0},
+        {"tie_rate": 1.5},
+        {"hours": 0.0},
+        {"hours": 1e12},
+        {"riders": 2**40},
+    ):
         with pytest.raises(StreamError, match="E290"):
             replace(SMALL, **wrong)
 
