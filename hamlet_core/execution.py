@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyarrow as pa
 
 from hamlet_core.algebra.aggregates import Shape, algebra_of, components
-from hamlet_core.algebra.arithmetic import ARITHMETICS, Arithmetic
+from hamlet_core.algebra.arithmetic import ARITHMETICS, Arithmetic, Unit
 from hamlet_core.columns import INT64_MAX
 from hamlet_core.engines.partitions import fold_groups
 from hamlet_core.engines.prepared import prepare
-from hamlet_core.engines.registry import DEFAULT_ENGINE, ENGINES, Options
+from hamlet_core.engines.registry import DEFAULT_ENGINE, EVALUATORS, Options
 from hamlet_core.errors import QueryMeaningError, StreamError
 from hamlet_core.events import TIMESTAMP_TYPE, EventSchema, Stream, encode, table_kinds, ticks
 from hamlet_core.language.parser import parse_syntax
@@ -33,6 +34,7 @@ from hamlet_core.results import (
     result_table,
 )
 from hamlet_core.template.plan import QueryPlan, plan_query
+from hamlet_core.totals import Totals, partial_rows, totals_table
 from hamlet_core.windows import WindowSpec
 
 _SUMMABLE = NUMBERS | {Kind.TICK, Kind.NULL}
@@ -45,8 +47,14 @@ class Counters:
     events: int
     """Rows whose type some query reads."""
     matched_events: int
-    """Of these, rows that some query can bind (its local predicates hold), added over queries."""
+    """Of these, rows that can be bound (some local predicates hold), added over passes: greta and two_step pass over
+    the events once per query, hamlet once per set of partition attributes and kind of fold.
+    """
     result_rows: int
+    kernel_events: int = 0
+    """Rows that compiled kernels folded, added over passes; engine hamlet: all that matched."""
+    bursts: int = 0
+    """Runs of events of one type that were folded at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +81,7 @@ def parse(text: str) -> Workload:
 
 def plan(workload: Workload | str) -> tuple[QueryPlan, ...]:
     """What each query reads: types, columns, partition attributes, window (see `QueryPlan`)."""
-    return tuple(plan_query(analysed) for analysed in analyse_workload(_workload(workload)))
+    return tuple(plan_query(analysed) for analysed in _meaning(workload))
 
 
 def run(
@@ -106,14 +114,12 @@ def execute(
 ) -> Execution:
     """As `run`, with the decision log and counters beside the results."""
     options = Options(engine, policy, cost_model, arithmetic)
-    analysed = analyse_workload(_workload(workload))
-    stream, rows, matched = _fold(analysed, _text(workload), events, schema, options)
-    numbers = ARITHMETICS[arithmetic]
-    shapes = _shapes(analysed, numbers)
-    results = result_table(
-        merged_rows(partial_table(rows), shapes, numbers), shapes, numbers, stream.time_type
+    folded = _fold(_meaning(workload), _text(workload), events, schema, options)
+    results = folded.results()
+    work = folded.work
+    counters = Counters(
+        len(folded.stream), work.matched_events, results.num_rows, work.kernel_events, work.bursts
     )
-    counters = Counters(len(stream.times), matched, results.num_rows)
     return Execution(results, DECISION_SCHEMA.empty_table(), counters)
 
 
@@ -132,8 +138,7 @@ def partials(
     Every partition (equivalence and GROUP-BY values) must be whole in one call.
     """
     options = Options(engine, policy, cost_model, arithmetic)
-    _, rows, _ = _fold(analyse_workload(_workload(workload)), _text(workload), events, schema, options)
-    return partial_table(rows)
+    return partial_table(_fold(_meaning(workload), _text(workload), events, schema, options).partial_rows())
 
 
 def merge_partials(
@@ -148,7 +153,7 @@ def merge_partials(
     if time_type not in (pa.int64(), TIMESTAMP_TYPE):
         hint = "use int64, or timestamp[us, UTC] for timestamps and dates"
         raise StreamError(f"window bounds cannot be {time_type}", code="E214", hint=hint)
-    shapes = _shapes(analyse_workload(_workload(workload)), numbers)
+    shapes = _shapes(_meaning(workload), numbers)
     check_partials(partials, shapes)
     return result_table(merged_rows(partials, shapes, numbers), shapes, numbers, time_type)
 
@@ -159,6 +164,18 @@ def check_columns(workload: Workload | str, table: pa.Schema, schema: EventSchem
         hint = "give the schema of the table, as in table.schema"
         raise StreamError(f"columns cannot be of class {_class_name(table)}", code="E209", hint=hint)
     partials(workload, table.empty_table(), schema=schema)
+
+
+def _meaning(workload: object) -> tuple[AnalysedQuery, ...]:
+    """The analysed queries; a text that was read before is not read again."""
+    if isinstance(workload, str):
+        return _meaning_of_text(workload)
+    return analyse_workload(_workload(workload))
+
+
+@lru_cache(maxsize=32)
+def _meaning_of_text(text: str) -> tuple[AnalysedQuery, ...]:
+    return analyse_workload(parse_syntax(text))
 
 
 def _workload(workload: object) -> Workload:
@@ -196,13 +213,52 @@ def _shapes(analysed: tuple[AnalysedQuery, ...], arithmetic: Arithmetic) -> dict
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a fold did."""
+
+    matched_events: int
+    kernel_events: int = 0
+    bursts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Folded:
+    """A workload folded over a stream: totals of compiled kernels, or rows of the engines that take query by query."""
+
+    stream: Stream
+    shapes: Mapping[str, Shape]
+    numbers: Arithmetic
+    work: Work
+    totals: list[Totals] | None = None
+    rows: list[PartialRow] | None = None
+
+    @property
+    def units(self) -> dict[str, Unit]:
+        """What sums over each column count."""
+        return {name: Unit(column.kind, column.scale) for name, column in self.stream.columns.items()}
+
+    def results(self) -> pa.Table:
+        """Result rows, merged and in order."""
+        if self.totals is not None:
+            return totals_table(self.totals, self.shapes, self.units, self.numbers, self.stream.time_type)
+        merged = merged_rows(partial_table(self.rows or ()), self.shapes, self.numbers)
+        return result_table(merged, self.shapes, self.numbers, self.stream.time_type)
+
+    def partial_rows(self) -> list[PartialRow]:
+        """Rows that can be shipped and added up."""
+        if self.totals is not None:
+            return partial_rows(self.totals, self.shapes, self.units, self.numbers)
+        return self.rows or []
+
+
 def _fold(
     analysed: tuple[AnalysedQuery, ...],
     text: str,
     events: pa.Table | pa.RecordBatchReader,
     schema: EventSchema,
     options: Options,
-) -> tuple[Stream, list[PartialRow], int]:
+) -> _Folded:
     _check_arguments(events, schema)
     plans = [plan_query(one) for one in analysed]
     columns = sorted({name for one in plans for name in one.columns})
@@ -210,40 +266,58 @@ def _fold(
     for one in analysed:
         _check_types(one, kinds, text)
     stream = encode(events, schema, columns, frozenset().union(*(one.types for one in plans)))
+    specs = [_window_spec(one, stream, text) for one in analysed]
+    numbers = ARITHMETICS[options.arithmetic]
+    shapes = _shapes(analysed, numbers)
+    if options.engine == DEFAULT_ENGINE:
+        from hamlet_core.engines.hamlet.engine import Question, fold_workload
+
+        questions = [
+            Question(one, spec, shapes[one.query.name].parts)
+            for one, spec in zip(analysed, specs, strict=True)
+        ]
+        totals, work = fold_workload(questions, stream, numbers.name, text)
+        done = Work(work.matched_events, work.kernel_events, work.bursts)
+        return _Folded(stream, shapes, numbers, done, totals=totals)
     rows: list[PartialRow] = []
     matched = 0
-    for one in analysed:
-        found, events_bound = _fold_query(one, text, stream, options)
+    for one, spec in zip(analysed, specs, strict=True):
+        found, events_bound = _fold_query(one, spec, text, stream, options)
         rows.extend(found)
         matched += events_bound
-    return stream, rows, matched
+    return _Folded(stream, shapes, numbers, Work(matched), rows=rows)
 
 
-def _fold_query(
-    analysed: AnalysedQuery, text: str, stream: Stream, options: Options
-) -> tuple[list[PartialRow], int]:
+def _window_spec(analysed: AnalysedQuery, stream: Stream, text: str) -> WindowSpec:
     query = analysed.query
-    numbers = ARITHMETICS[options.arithmetic]
-    shape = _shapes((analysed,), numbers)[query.name]
     within = ticks(query.within.microseconds, stream.unit, span=query.within_span, text=text, what="WITHIN")
     slide = ticks(query.slide.microseconds, stream.unit, span=query.slide_span, text=text, what="SLIDE")
     spec = WindowSpec(within, slide, stream.origin)
     _check_bounds(spec, stream, query.name)
+    return spec
+
+
+def _fold_query(
+    analysed: AnalysedQuery, spec: WindowSpec, text: str, stream: Stream, options: Options
+) -> tuple[list[PartialRow], int]:
+    query = analysed.query
+    numbers = ARITHMETICS[options.arithmetic]
+    shape = _shapes((analysed,), numbers)[query.name]
     algebra = algebra_of(numbers, shape.parts, analysed.automaton.positions, stream.columns)
     prepared = prepare(analysed, stream, algebra, text)
     units = _units(analysed, stream)
     labels = tuple(aggregate.label for aggregate in query.aggregates)
-    groups = fold_groups(prepared, spec, shape, numbers, ENGINES[options.engine])
+    groups = fold_groups(prepared, spec, shape, numbers, EVALUATORS[options.engine])
     rows = [
         PartialRow(query.name, *spec.bounds(index), group, element, units, numbers.name, labels)
         for (index, group), element in groups.items()
     ]
-    return rows, sum(1 for row in range(len(stream.times)) if prepared.root.binds(row))
+    return rows, sum(1 for row in range(len(stream)) if prepared.root.binds(row))
 
 
 def _check_bounds(spec: WindowSpec, stream: Stream, name: str) -> None:
     """Every window that holds an event must begin and end within int64."""
-    for time in stream.times[:1] + stream.times[-1:]:
+    for time in (*stream.time[:1].tolist(), *stream.time[-1:].tolist()):
         for index in (*spec.indices(time)[:1], *spec.indices(time)[-1:]):
             start, end = spec.bounds(index)
             if not -INT64_MAX <= start < end <= INT64_MAX:

@@ -9,13 +9,13 @@ from hamlet_core.engines import greta, two_step
 from hamlet_core.engines.partitions import Evaluate
 from hamlet_core.errors import StreamError
 
-ENGINES: dict[str, Evaluate] = {"greta": greta.evaluate, "two_step": two_step.evaluate}
-"""Name, as in `run(engine=...)` -> (query, rows of a window) -> element by sides."""
+EVALUATORS: dict[str, Evaluate] = {"greta": greta.evaluate, "two_step": two_step.evaluate}
+"""Engines that take one window of one query after the other: (query, rows of a window) -> element by sides."""
 
-DEFAULT_ENGINE = "greta"
+DEFAULT_ENGINE = "hamlet"
 
-PLANNED_ENGINES = ("hamlet",)
-"""Named by the public surface, refused by name until they exist."""
+ENGINES = (DEFAULT_ENGINE, *EVALUATORS)
+"""Names, as in `run(engine=...)`; `hamlet` takes the whole workload in one pass, compiled."""
 
 POLICIES = ("dynamic", "always", "never")
 COST_MODELS = ("measured", "paper")
@@ -31,11 +31,8 @@ class Options:
     arithmetic: str = "scaled"
 
     def __post_init__(self) -> None:
-        if self.engine in PLANNED_ENGINES:
-            hint = f"use one of {', '.join(ENGINES)}"
-            raise StreamError(f"engine {self.engine!r} is not available yet", code="E211", hint=hint)
         allowed = {
-            "engine": tuple(ENGINES),
+            "engine": ENGINES,
             "policy": POLICIES,
             "cost_model": COST_MODELS,
             "arithmetic": tuple(ARITHMETICS),

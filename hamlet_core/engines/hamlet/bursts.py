@@ -44,6 +44,10 @@ class BurstJobs:
     """[specification, partition]: jobs of a partition."""
     slots: tuple[int, ...]
 
+    def own(self, spec: int) -> slice:
+        """The jobs of one specification."""
+        return slice(int(self.bounds[spec, 0]), int(self.bounds[spec, -1]))
+
     @property
     def count(self) -> int:
         """Rows of all specifications."""

@@ -37,11 +37,12 @@ class ClassEvents:
 
 def class_events(queries: Sequence[AnalysedQuery], stream: Stream, text: str) -> ClassEvents:
     """Partition the stream for these queries and evaluate their local predicates, each different one once."""
-    names = sorted(set().union(*(query.automaton.types() for query in queries)))
-    codes = {name: code for code, name in enumerate(names)}
+    wanted = set().union(*(query.automaton.types() for query in queries))
+    foreign = [name for name in stream.type_names if name not in wanted]
+    known = [name for name in stream.type_names if name in wanted]
+    codes = {name: code for code, name in enumerate([*known, *sorted(wanted - set(known))])}
     predicates, masks, always = _predicates(queries, stream, text)
-    code = _codes(stream, codes)
-    code = _without_dead(code, codes, masks, always)
+    code = _without_dead(_codes(stream, codes), codes, masks, always)
     first = queries[0]
     partitioning = partition(stream, first.equivalence, first.group_by, None)
     order = partitioning.order
@@ -50,7 +51,9 @@ def class_events(queries: Sequence[AnalysedQuery], stream: Stream, text: str) ->
     if order is not None:
         bits = bits[order] if len(masks) else bits
         events = Events(_fixed(stream.time[order]), _fixed(code[order]), _fixed(bits), _fixed(order))
-    matched = int(np.count_nonzero(events.code != DEAD)) if (events.code.size and _some_dead(events.code)) else len(events.code)
+    matched = len(events.code)
+    if foreign or masks:
+        matched = int(np.count_nonzero(events.code != DEAD))
     return ClassEvents(events, partitioning, codes, predicates, matched)
 
 
@@ -59,10 +62,6 @@ def _fixed(array: Any) -> Any:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-def _some_dead(code: Any) -> bool:
-    return bool(code.min() == DEAD)
 
 
 def _codes(stream: Stream, codes: dict[str, int]) -> Any:

@@ -9,6 +9,23 @@ from numba import njit
 
 
 @njit(cache=True)
+def _skip(time: Any, event: int, stop: int, border: int) -> int:
+    """The first event from `event` on whose time is at or past a border: in ever larger strides, then by halves."""
+    stride = 1
+    while event + stride < stop and time[event + stride] < border:
+        event += stride
+        stride *= 2
+    end = min(event + stride, stop)
+    while event < end:
+        middle = (event + end) // 2
+        if time[middle] < border:
+            event = middle + 1
+        else:
+            end = middle
+    return event
+
+
+@njit(cache=True)
 def _count(time: Any, bounds: Any, within: int, slide: int, origin: int) -> int:
     total = 0
     for partition in range(bounds.shape[0] - 1):
@@ -23,9 +40,7 @@ def _count(time: Any, bounds: Any, within: int, slide: int, origin: int) -> int:
                 total += end - begin
                 ahead = end
             border = origin + max(ahead, end) * slide  # the next window begins there
-            event += 1
-            while event < stop and time[event] < border:
-                event += 1
+            event = _skip(time, event + 1, stop, border)
     return total
 
 
@@ -54,9 +69,7 @@ def slice_windows(time: Any, bounds: Any, within: int, slide: int, origin: int) 
             border = origin + ahead * slide
             if closing < job:
                 border = min(border, origin + indices[closing] * slide + within)
-            event += 1
-            while event < stop and time[event] < border:
-                event += 1
+            event = _skip(time, event + 1, stop, border)
         while closing < job:
             lasts[closing] = stop
             closing += 1

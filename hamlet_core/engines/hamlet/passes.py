@@ -1,0 +1,263 @@
+"""One pass over the events of a class in one arithmetic: strands in, their results row by row out.
+
+Strands without adjacent conditions go through the burst kernel, all window specifications at once; the others
+through the event kernel, one specification after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from hamlet_core.engines.hamlet import bursts
+from hamlet_core.engines.hamlet.burst_program import bursts_fold
+from hamlet_core.engines.hamlet.classes import ClassEvents
+from hamlet_core.engines.hamlet.event_class import (
+    Workload,
+    adjacent_conditions,
+    fold_events_class,
+    fold_residues,
+)
+from hamlet_core.engines.hamlet.frame import DEAD, Events, Jobs
+from hamlet_core.engines.hamlet.numbers import (
+    ABSENT,
+    ZERO_EXPONENT,
+    LatticeNumbers,
+    PlainNumbers,
+    ScaledNumbers,
+)
+from hamlet_core.engines.hamlet.residues import residue_arena, times_constants
+from hamlet_core.engines.hamlet.strands import Strand
+from hamlet_core.events import Stream
+from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.predicates.pairs import compile_pairs
+
+Results: TypeAlias = list[list[Any]]
+"""By strand and component: an array per row of the strand's windows (for scaled numbers a pair of them)."""
+
+_BLOCK = 1 << 22
+"""Residues that an arena may hold."""
+
+
+class Arithmetic(Protocol):
+    """How the numbers of a pass are made and read out."""
+
+    def arena(self, size: int) -> Any:
+        """So many zeros."""
+
+    def read(self, arena: Any, at: npt.NDArray[np.int64]) -> Any:
+        """The numbers at these addresses."""
+
+
+class Scaled:
+    """(mantissas, exponents)."""
+
+    def arena(self, size: int) -> ScaledNumbers:
+        return ScaledNumbers(np.zeros(size), np.full(size, ZERO_EXPONENT, np.int64))
+
+    def read(self, arena: ScaledNumbers, at: npt.NDArray[np.int64]) -> Any:
+        return arena.mantissa[at], arena.exponent[at]
+
+
+class Lattice:
+    """Keys."""
+
+    def arena(self, size: int) -> LatticeNumbers:
+        return LatticeNumbers(np.full(size, ABSENT, np.int64))
+
+    def read(self, arena: LatticeNumbers, at: npt.NDArray[np.int64]) -> Any:
+        return arena.key[at]
+
+
+def folds_by_bursts(analysed: AnalysedQuery) -> bool:
+    """Whether the burst kernel can fold a query."""
+    return not analysed.ambiguous and not analysed.adjacent and bursts_fold(analysed.automaton)
+
+
+@dataclass(slots=True)
+class ClassPasses:
+    """A class of queries, ready to be passed over; mutable: counts what the kernels do."""
+
+    queries: Sequence[AnalysedQuery]
+    spec_of: Sequence[int]
+    """By query: its window specification in `jobs`."""
+    events: ClassEvents
+    stream: Stream
+    jobs: bursts.BurstJobs
+    text: str
+    closed_form: bool = True
+    matched: int = 0
+    """Events that kernels had to fold in the first pass, and `folded` those that they did fold."""
+    folded: int = 0
+    bursts: int = 0
+    counted: bool = False
+    pairs: Any = None
+    conditions: Any = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        conditions, self.conditions = adjacent_conditions(self.queries)
+        self.pairs, _ = compile_pairs(conditions, self.stream.columns, unit=self.stream.unit, text=self.text)
+
+    def run(self, strands: Sequence[Strand], values: Any, arithmetic: Arithmetic) -> Results:
+        """Fold all strands; see `Results`."""
+        found: Results = [[] for _ in strands]
+        by_bursts = [place for place, strand in enumerate(strands) if folds_by_bursts(strand.analysed)]
+        if by_bursts:
+            chosen = [strands[place] for place in by_bursts]
+            for place, own in zip(by_bursts, self._bursts(chosen, values, arithmetic), strict=True):
+                found[place] = own
+        for spec in range(len(self.jobs.specs)):
+            places = [
+                place
+                for place, strand in enumerate(strands)
+                if self.spec_of[strand.query] == spec and not folds_by_bursts(strand.analysed)
+            ]
+            if places:
+                chosen = [strands[place] for place in places]
+                for place, own in zip(places, self._events(chosen, spec, values, arithmetic), strict=True):
+                    found[place] = own
+        self.counted = True
+        return found
+
+    def residues(self, strands: Sequence[Strand], values: Any, moduli: Sequence[int]) -> Results:
+        """Fold all strands modulo primes, as many at a time as there is room for: uint64[row, prime]."""
+        blocks: list[Results] = []
+        first, room = 0, 1
+        while first < len(moduli):
+            made = _Residues(moduli[first:], room if first else None)
+            blocks.append(self.run(strands, values, made))
+            first, room = first + made.count, made.count
+        return [
+            [np.concatenate([block[strand][part] for block in blocks], axis=1) for part in range(own.width)]
+            for strand, own in enumerate(strands)
+        ]
+
+    # --- the burst kernel ---------------------------------------------------------------------
+
+    def _bursts(self, strands: Sequence[Strand], values: Any, arithmetic: Arithmetic) -> Results:
+        specs = [self.spec_of[strand.query] for strand in strands]
+        program = bursts.burst_program(strands, specs, self.events, self.jobs)
+        arena = arithmetic.arena(bursts.arena_size(program, self.jobs))
+        done = bursts.fold(
+            arena, program, values, self.events, self.jobs, closed_form=self.closed_form
+        )
+        if not self.counted:
+            self.bursts += done
+            self.matched += self.events.matched
+            self.folded += self.events.matched
+        return [
+            [
+                arithmetic.read(arena, (np.arange(len(rows.index)) + rows.first) * program.out_width + out + part)
+                for part in range(strand.width)
+            ]
+            for strand, rows, out in zip(
+                strands,
+                (self.jobs.rows[spec] for spec in specs),
+                program.strand[:, 1].tolist(),
+                strict=True,
+            )
+        ]
+
+    # --- the event kernel ---------------------------------------------------------------------
+
+    def _events(self, strands: Sequence[Strand], spec: int, values: Any, arithmetic: Arithmetic) -> Results:
+        workload = self._workload(strands, spec)
+        if isinstance(arithmetic, _Residues):
+            numbers = fold_residues(workload, values, arithmetic.all()).numbers
+            return _columns(strands, lambda place: numbers[:, place])
+        if isinstance(arithmetic, Lattice):
+            keys = fold_events_class(workload, values, arithmetic.arena).numbers.key
+            return _columns(strands, lambda place: keys[:, place])
+        mantissa, exponent = self._scaled(workload, values)
+        return _columns(strands, lambda place: (mantissa[:, place], exponent[:, place]))
+
+    def _scaled(self, workload: Workload, values: Any) -> tuple[Any, Any]:
+        """Doubles first; windows whose totals leave their range are folded again, scaled."""
+        plain = fold_events_class(workload, values, lambda size: PlainNumbers(np.zeros(size)))
+        if not self.counted:
+            self.folded += plain.events
+            self.matched += self._within(workload.jobs)
+        mantissa, exponent = np.frexp(plain.numbers.value)
+        exponent = np.where(mantissa == 0.0, ZERO_EXPONENT, exponent.astype(np.int64))
+        if not plain.lost.any():
+            return mantissa, exponent
+        again = np.isin(workload.jobs.row, workload.jobs.row[plain.lost])
+        jobs = Jobs(*(one[again] for one in workload.jobs))
+        scaled = fold_events_class(_with_jobs(workload, jobs), values, Scaled().arena)
+        rows = np.unique(jobs.row)
+        mantissa[rows], exponent[rows] = scaled.numbers.mantissa[rows], scaled.numbers.exponent[rows]
+        return mantissa, exponent
+
+    def _workload(self, strands: Sequence[Strand], spec: int) -> Workload:
+        own = self.jobs.own(spec)
+        rows = self.jobs.rows[spec]
+        events = self.events.events
+        row = events.row if len(events.row) else np.arange(len(events.time))
+        return Workload(
+            strands,
+            self.events.codes,
+            self.events.predicates,
+            self.conditions,
+            self.pairs,
+            Events(events.time, events.code, events.bits, row),
+            Jobs(self.jobs.first[own], self.jobs.last[own], self.jobs.row[own] - rows.first),
+            len(rows.index),
+        )
+
+    def _within(self, jobs: Jobs) -> int:
+        """Events that are not dead, added over different windows."""
+        alive = np.concatenate([[0], np.cumsum(self.events.events.code != DEAD)])
+        slices = np.unique(np.stack([jobs.first, jobs.last]), axis=1)
+        return int((alive[slices[1]] - alive[slices[0]]).sum())
+
+
+def _with_jobs(workload: Workload, jobs: Jobs) -> Workload:
+    return Workload(
+        workload.strands,
+        workload.codes,
+        workload.predicates,
+        workload.conditions,
+        workload.pairs,
+        workload.events,
+        jobs,
+        workload.rows,
+    )
+
+
+def _columns(strands: Sequence[Strand], read: Callable[[int], Any]) -> Results:
+    found: Results = []
+    place = 0
+    for strand in strands:
+        found.append([read(place + part) for part in range(strand.width)])
+        place += strand.width
+    return found
+
+
+class _Residues:
+    """uint64[row, prime]; takes as many of the primes as an arena has room for."""
+
+    def __init__(self, moduli: Sequence[int], count: int | None) -> None:
+        self.moduli = moduli
+        self.limit = count
+
+    @property
+    def count(self) -> int:
+        """How many primes were taken."""
+        return len(self.all())
+
+    def all(self) -> Sequence[int]:
+        """The primes that are taken."""
+        return self.moduli if self.limit is None else self.moduli[: self.limit]
+
+    def arena(self, size: int) -> Any:
+        if self.limit is None:
+            self.limit = max(1, min(len(self.moduli), _BLOCK // max(size, 1)))
+        return residue_arena(size, self.all())
+
+    def read(self, arena: Any, at: npt.NDArray[np.int64]) -> Any:
+        taken = arena._replace(residue=arena.residue[at])
+        return times_constants(taken, len(at), np.ones(len(arena.prime), np.uint64))
