@@ -161,8 +161,6 @@ class Programmer:
             double = _One(mapped(other.side, _double_or_beyond, Kind.DOUBLE), other.following)
             compare = (Operation.COMPARE_INTEGER_WITH_DOUBLE, place, 0)
             return (*number.steps, *self._steps(double), compare)
-        if any(not -INT64_MAX <= value <= INT64_MAX - 1 for value in values):
-            raise _BeyondSteps
         floor = self._steps(_One(mapped(other.side, math.floor, Kind.INTEGER), other.following))
         ceiling = self._steps(_One(mapped(other.side, math.ceil, Kind.INTEGER), other.following))
         if operator in (ComparisonOperator.AT_MOST, ComparisonOperator.GREATER):

@@ -51,7 +51,7 @@ def compile_pairs(
             read.name: _emptied(columns[read.name]) for read in attributes(expression) if read.name in columns
         }
         compile_adjacent(expression, empty, unit=unit, text=text)
-    rows = next((len(column.array) for column in columns.values()), 0)
+    rows = next((len(column.data) for column in columns.values()), 0)
     known, shelves = Columns(columns, unit, text), Shelves(rows)
     separator = Separator(known, shelves)
     programs, separated = [], []

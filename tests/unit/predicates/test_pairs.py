@@ -127,6 +127,7 @@ VALUES: dict[str, tuple[Kind, tuple[Any, ...]]] = {
     "v": (Kind.INTEGER, (-3, -1, 0, 1, 2, 2, 5, 7)),
     "u": (Kind.INTEGER, (0, 1, 2, 3)),
     "w": (Kind.INTEGER, (-MOST - 1, -MOST, -1, 0, 1, 2**53, 2**53 + 1, MOST - 1, MOST)),
+    "y": (Kind.INTEGER, (0, 1, MOST - 1, MOST)),
     "d": (Kind.DOUBLE, (-2.5, -0.0, 0.0, 0.1, 0.5, 1.0, 2.0, 3.25, 7.0)),
     "e": (Kind.DOUBLE, (-1.7e308, -(2.0**63), -5e-324, 0.0, 5e-324, 2.0**53, 2.0**63, 1.7e308, 0.1)),
     "m": (Kind.DECIMAL, tuple(map(D, ("-1.50", "0.00", "0.10", "0.50", "2.00", "7.00")))),
@@ -305,6 +306,13 @@ def test_steps_and_their_kin_are_keys(columns: str, condition: Expression, unit:
     ("columns", "condition", "operation"),
     [
         ("w", compare(difference("w"), ">", Literal(2)), Operation.SUBTRACT_INTEGERS),
+        ("yv", compare(Arithmetic(PLUS, here("y"), there("v")), ">", Literal(3)), Operation.ADD_INTEGERS),
+        (
+            "yv",
+            compare(Arithmetic(LESS, here("v"), there("y")), "<", Literal(3)),
+            Operation.SUBTRACT_INTEGERS,
+        ),
+        ("y", compare(difference("y"), "<", Minus(difference("y"))), Operation.COMPARE_INTEGERS),
         ("d", compare(difference("d"), ">", Literal(2)), Operation.SUBTRACT_DOUBLES),
         (
             "v",
@@ -333,6 +341,7 @@ def test_steps_and_their_kin_are_keys(columns: str, condition: Expression, unit:
         ("w", IsNull(Arithmetic(PLUS, here("w"), there("w"))), Operation.IS_NULL),
         ("m", compare(Arithmetic(TIMES, here("m"), there("m")), ">", Literal(3)), Operation.TABLE),
         ("x", compare(difference("x"), ">", Literal(3)), Operation.TABLE),
+        ("v", compare(Arithmetic(OVER, Literal(10**25), difference("v")), ">", Literal(3)), Operation.TABLE),
     ],
 )
 def test_what_mixes_the_events_is_a_program(
@@ -341,6 +350,15 @@ def test_what_mixes_the_events_is_a_program(
     tables, ordered = check([condition], few(*columns))
     assert not ordered
     assert operation in operations(tables)
+
+
+@pytest.mark.parametrize("unit", [1, 1_000, SECOND, MINUTE])
+def test_lengths_of_both_events_count_in_ticks(unit: int) -> None:
+    columns = few("time", "long", "v", "d")
+    for factor in ("v", "d"):
+        length = Arithmetic(TIMES, here("long"), there(factor))
+        check([compare(difference("time"), "<", length)], columns, unit)
+        check([compare(Arithmetic(PLUS, here("time"), length), ">=", there("time"))], columns, unit)
 
 
 def test_a_deep_calculation_needs_no_deep_stack() -> None:
@@ -387,6 +405,14 @@ def test_equal_columns_and_keys_are_kept_once() -> None:
     assert [None if atoms is None else len(atoms) for atoms in separated] == [1, 2, None, 1]
     for number, condition in enumerate(([rising], [rising, same], [either], [same])):
         assert (compiled(tables, number, columns) == expected(condition, columns)).all()
+
+
+def test_a_difference_is_not_its_opposite() -> None:
+    up, down = difference("v"), Arithmetic(LESS, here("v"), there("v"))
+    conditions = [[compare(up, "<", Literal(2))], [compare(down, "<", Literal(2))]]
+    tables, _ = compile_pairs(conditions, few("v"), unit=1)
+    for number, condition in enumerate(conditions):
+        assert (compiled(tables, number, few("v")) == expected(condition, few("v"))).all()
 
 
 def test_a_stream_without_events_and_a_call_without_conditions() -> None:
