@@ -407,6 +407,18 @@ def test_equal_columns_and_keys_are_kept_once() -> None:
         assert (compiled(tables, number, columns) == expected(condition, columns)).all()
 
 
+def test_a_step_below_int64_is_null_whatever_its_sign() -> None:
+    columns = {
+        "g": Column("g", Kind.INTEGER, 0, [-5, -1]),
+        "y": Column("y", Kind.INTEGER, 0, [0, MOST]),
+        "h": Column("h", Kind.INTEGER, 0, [0, MOST // 2]),
+    }
+    for left in (here("g"), Arithmetic(LESS, here("g"), Literal(1))):
+        check([compare(Arithmetic(LESS, left, there("y")), "<", Literal(0))], columns)
+    twice = Arithmetic(TIMES, Literal(-3), Arithmetic(PLUS, here("g"), there("h")))
+    check([compare(twice, "<", Literal(0))], columns)
+
+
 def test_a_difference_is_not_its_opposite() -> None:
     up, down = difference("v"), Arithmetic(LESS, here("v"), there("v"))
     conditions = [[compare(up, "<", Literal(2))], [compare(down, "<", Literal(2))]]
