@@ -1,0 +1,203 @@
+"""One class of queries through the event kernel: program, arena, kernel, and the rows of results as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from hamlet_core.engines.hamlet.event_folds import Conditions
+from hamlet_core.engines.hamlet.event_kernel import fold_windows
+from hamlet_core.engines.hamlet.event_layout import M_FOLDED, P_FREE, P_SETS, P_WIDTH, new_memo, packed
+from hamlet_core.engines.hamlet.event_program import event_program
+from hamlet_core.engines.hamlet.event_runs import zero_run
+from hamlet_core.engines.hamlet.event_state import room_of
+from hamlet_core.engines.hamlet.frame import Events, Jobs, Predicates
+from hamlet_core.engines.hamlet.numbers import LatticeNumbers, PlainNumbers, ResidueNumbers, ScaledNumbers
+from hamlet_core.engines.hamlet.residues import residue_arena, times_constants
+from hamlet_core.engines.hamlet.strands import Strand
+from hamlet_core.language.syntax import Expression
+from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.predicates.pair_tables import PairTables
+
+Arena: TypeAlias = Any
+MakeArena: TypeAlias = Callable[[int], Arena]
+
+RESIDUE_BYTES = 1 << 28
+"""Room for residues of a block of primes; one prime at a time may take more."""
+
+_STANDINGS = 1024
+_FIELDS = frozenset({"mantissa", "exponent", "value", "residue", "key"})
+"""Fields of arenas with an entry per number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Strands of one class and the events they read; `conditions` and `pairs` as `adjacent_conditions` has them."""
+
+    strands: Sequence[Strand]
+    codes: Mapping[str, int]
+    """Type -> code in `events`."""
+    predicates: Predicates
+    conditions: Conditions
+    pairs: PairTables
+    events: Events
+    jobs: Jobs
+    rows: int
+    """Rows of results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """Results by row and number: the elements of the strands one after the other."""
+
+    numbers: Any
+    """The class of the arena with arrays [row, number]; for residues the residues [row, number, prime] alone."""
+    lost: npt.NDArray[np.bool_]
+    """By job: plain numbers left their range, and the job added nothing to its row."""
+    events: int
+    """Events folded, added over different windows."""
+
+
+def scaled_arena(size: int) -> ScaledNumbers:
+    """So many scaled numbers, of any value."""
+    return ScaledNumbers(np.empty(size, np.float64), np.empty(size, np.int64))
+
+
+def plain_arena(size: int) -> PlainNumbers:
+    """So many doubles, of any value."""
+    return PlainNumbers(np.empty(size, np.float64))
+
+
+def lattice_arena(size: int) -> LatticeNumbers:
+    """So many keys, of any value."""
+    return LatticeNumbers(np.empty(size, np.int64))
+
+
+def adjacent_conditions(
+    queries: Sequence[AnalysedQuery],
+) -> tuple[list[tuple[Expression, ...]], dict[tuple[int, str, str], int]]:
+    """The different conditions on pairs of events, for `compile_pairs`, and which edges of which query have them.
+
+    Conditions that differ in aliases alone are one: the two events are all that they are about.
+    """
+    found: dict[tuple[int, str, str], list[Expression]] = {}
+    for query, analysed in enumerate(queries):
+        for one in analysed.adjacent:
+            found.setdefault((query, one.left, one.right), []).append(_nameless(one.expression))
+    numbers: dict[tuple[Expression, ...], int] = {}
+    conditions = {edge: numbers.setdefault(tuple(parts), len(numbers)) for edge, parts in found.items()}
+    return list(numbers), conditions
+
+
+def _nameless(expression: Any) -> Any:
+    """The expression with one alias for the earlier event and one for the later."""
+    from dataclasses import fields, is_dataclass
+
+    from hamlet_core.language.syntax import Attribute
+
+    if isinstance(expression, Attribute):
+        return replace(expression, alias="b" if expression.next else "a")
+    if isinstance(expression, tuple):
+        return tuple(map(_nameless, expression))
+    if is_dataclass(expression) and not isinstance(expression, type):
+        changed = {
+            one.name: _nameless(getattr(expression, one.name))
+            for one in fields(expression)
+            if one.name != "span"
+        }
+        return replace(expression, **changed)
+    return expression
+
+
+def fold_events_class(workload: Workload, values: Any, make: MakeArena) -> Folded:
+    """Fold all windows in the arithmetic of the arenas that `make` makes; `values` are of the same."""
+    task = _task(workload)
+    return _fold(task, _read_only(values), make)
+
+
+def fold_residues(workload: Workload, values: Any, primes: Sequence[int]) -> Folded:
+    """Fold all windows modulo primes, as many at a time as `RESIDUE_BYTES` have room for."""
+    task, values = _task(workload), _read_only(values)
+    block = max(1, min(len(primes), RESIDUE_BYTES // (8 * task.room)))
+    parts = [
+        _fold(task, values, lambda size, chosen=chosen: residue_arena(size, chosen))
+        for chosen in (primes[first : first + block] for first in range(0, len(primes), block))
+    ]
+    return replace(parts[0], numbers=np.concatenate([part.numbers for part in parts], axis=2))
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What the kernel reads in every arithmetic."""
+
+    plan: npt.NDArray[np.int64]
+    events: Events
+    pairs: PairTables
+    jobs: Jobs
+    rows: int
+    longest: int
+    """Events of the longest window."""
+    room: int
+    """Numbers that the arena must have, without standings."""
+
+
+def _task(workload: Workload) -> _Task:
+    width = sum(strand.width for strand in workload.strands)
+    program = event_program(
+        workload.strands,
+        workload.codes,
+        workload.predicates,
+        workload.conditions,
+        workload.pairs,
+        workload.rows * width,
+    )
+    plan = _read_only(packed(program))
+    events, pairs, jobs = (_read_only(one) for one in (workload.events, workload.pairs, workload.jobs))
+    longest = int((jobs.last - jobs.first).max(initial=0))
+    room = int(room_of(plan, events, jobs, new_memo(plan, 0, 0)))
+    return _Task(plan, events, pairs, jobs, workload.rows, longest, room)
+
+
+def _read_only(value: Any) -> Any:
+    """The same arrays as views that cannot be written: the kernel is compiled once, for these."""
+    if isinstance(value, np.ndarray):
+        view = np.ascontiguousarray(value).view()
+        view.flags.writeable = False
+        return view
+    return type(value)(*map(_read_only, value))
+
+
+def _fold(task: _Task, values: Any, make: MakeArena) -> Folded:
+    plan, jobs, results = task.plan, task.jobs, task.rows * int(task.plan[P_WIDTH])
+    standings = _STANDINGS if plan[P_SETS] else 1
+    room = task.room + (4 * _STANDINGS if plan[P_SETS] else 0)
+    lost = np.zeros(len(jobs.first), np.bool_)
+    arena, job, folded = make(room), 0, 0
+    zero_run(arena, 0, results)
+    while True:
+        memo = new_memo(plan, task.longest, standings)
+        job = fold_windows(arena, plan, values, task.events, task.pairs, jobs, memo, job, room, lost)
+        folded += int(memo[M_FOLDED])
+        if job == len(jobs.first):
+            return Folded(_results(arena, task.rows, int(plan[P_WIDTH])), lost, folded)
+        standings, room = 2 * standings, room + max(room - int(plan[P_FREE]), _STANDINGS)
+        arena = _grown(arena, make(room), results)
+
+
+def _grown(arena: Arena, larger: Arena, results: int) -> Arena:
+    """The larger arena with the results so far."""
+    for name, old, new in zip(arena._fields, arena, larger, strict=True):
+        if name in _FIELDS:
+            new[:results] = old[:results]
+    return larger
+
+
+def _results(arena: Arena, rows: int, width: int) -> Any:
+    if isinstance(arena, ResidueNumbers):
+        ones = np.ones(len(arena.prime), np.uint64)
+        return times_constants(arena, rows * width, ones).reshape(rows, width, len(ones))
+    return type(arena)(*(one[: rows * width].reshape(rows, width).copy() for one in arena))

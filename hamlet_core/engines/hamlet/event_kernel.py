@@ -1,0 +1,149 @@
+"""The event kernel: windows of partitions folded event by event, all strands of a class in one pass.
+
+Source: GRETA (Poppe et al., VLDB 2017, section 4), with running totals, ordered trees and sets of positions in place
+of the graph. Equal times: gather, then drop by negation, then commit (SEMANTICS 1 and 4).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hamlet_core.engines.hamlet.compilation import compiled
+from hamlet_core.engines.hamlet.event_gaps import commit_starts, gather_starts, open_queues
+from hamlet_core.engines.hamlet.event_layout import (
+    M_COUNTS,
+    M_FOLDED,
+    M_MATCHED,
+    M_SHORT,
+    M_SLOTS,
+    P_CODES,
+    P_ENDS,
+    P_RESULT,
+    P_SCRATCH,
+    P_STRAND,
+    P_STRANDS,
+    P_STRIDE,
+    P_WIDTH,
+    S_FIELDS,
+    S_OFFSET,
+    S_SET,
+    S_SIDES,
+    S_WIDTH,
+)
+from hamlet_core.engines.hamlet.event_paths import binds, commit_block, gather_block
+from hamlet_core.engines.hamlet.event_runs import add_run, copy_run, run_lost, zero_run
+from hamlet_core.engines.hamlet.event_sets import commit_standings, finish_standings, gather_standings
+from hamlet_core.engines.hamlet.event_state import allocate, count, reset
+from hamlet_core.engines.hamlet.event_trees import plant
+from hamlet_core.engines.hamlet.numbers import add_product, copy, halve, minus_one, multiply
+
+
+@compiled
+def fold_windows(  # noqa: PLR0917 - the whole task; compiled code takes arguments by place
+    arena: Any,
+    plan: Any,
+    values: Any,
+    events: Any,
+    pairs: Any,
+    jobs: Any,
+    memo: Any,
+    begin: int,
+    room: int,
+    lost: Any,
+) -> int:
+    """Fold the windows `jobs[begin:]` and add what they come to to their rows, at the beginning of the arena.
+
+    Returns the first job that was not done, for want of standings or of room for them. The arena has `room` numbers.
+    `lost[job]` is set where plain numbers left their range; such a job adds nothing. `memo[M_FOLDED]` counts events.
+    """
+    for job in range(begin, jobs.first.shape[0]):
+        first, last = jobs.first[job], jobs.last[job]
+        if job > begin and first == jobs.first[job - 1] and last == jobs.last[job - 1]:
+            lost[job] = lost[job - 1]
+        else:
+            reset(arena, plan, memo, room)
+            memo[M_SLOTS] = allocate(memo, count(events, plan, memo, first, last) * plan[P_STRIDE])
+            open_queues(plan, memo)
+            plant(arena, plan, memo, events, pairs, first, last)
+            _fold(arena, plan, values, memo, events, pairs, first, last)
+            if memo[M_SHORT]:
+                return job
+            lost[job] = _finish(arena, plan, memo)
+            memo[M_FOLDED] += _alive(plan, memo)
+        if not lost[job]:
+            add_run(arena, jobs.row[job] * plan[P_WIDTH], plan[P_RESULT], plan[P_WIDTH])
+    return jobs.first.shape[0]
+
+
+@compiled
+def _alive(plan: Any, memo: Any) -> int:
+    """Events of the window that some strand may bind."""
+    alive = 0
+    for code in range(plan[P_CODES]):
+        alive += memo[memo[M_COUNTS] + code]
+    return alive
+
+
+@compiled
+def _fold(
+    arena: Any, plan: Any, values: Any, memo: Any, events: Any, pairs: Any, first: int, last: int
+) -> None:
+    """Fold the events of a window, time stamp by time stamp."""
+    begin, slots, stride = first, memo[M_SLOTS], plan[P_STRIDE]
+    while begin < last:
+        end = begin
+        while end < last and events.time[end] == events.time[begin]:
+            memo[memo[M_MATCHED] + end - begin] = 0
+            if events.code[end] >= 0:
+                gather_starts(plan, memo, events, pairs, end)
+                if binds(plan, events, end):
+                    slot = slots + (end - begin) * stride
+                    gather_block(arena, plan, values, memo, events, pairs, end, slot)
+                    memo[memo[M_MATCHED] + end - begin] = 1
+                gather_standings(arena, plan, values, memo, events, pairs, end)
+            end += 1
+        if memo[M_SHORT]:
+            return
+        commit_starts(arena, plan, memo)
+        for event in range(begin, end):
+            if memo[memo[M_MATCHED] + event - begin]:
+                commit_block(arena, plan, memo, events, pairs, event, slots + (event - begin) * stride)
+        commit_standings(arena, plan, memo)
+        if memo[M_SHORT]:
+            return
+        begin = end
+
+
+@compiled
+def _finish(arena: Any, plan: Any, memo: Any) -> bool:
+    """Close the window: its elements, strand after strand; whether a number left its range."""
+    result, scratch = plan[P_RESULT], plan[P_SCRATCH]
+    zero_run(arena, result, plan[P_WIDTH])
+    for strand in range(plan[P_STRANDS]):
+        about, ends = plan[P_STRAND] + strand * S_FIELDS, plan[P_ENDS] + strand
+        by_side = plan[about + S_SIDES] == 2
+        target = scratch if by_side else result + plan[about + S_OFFSET]
+        if by_side:
+            zero_run(arena, scratch, 3)
+        for at in range(plan[ends], plan[ends + 1], 2):
+            side, width = (plan[at], 1) if by_side else (0, plan[about + S_WIDTH])
+            add_run(arena, target + side, plan[at + 1], width)
+        if plan[about + S_SET] >= 0:
+            finish_standings(arena, plan, memo, plan[about + S_SET], target, by_side)
+        if by_side:
+            _pairs(arena, result + plan[about + S_OFFSET], scratch)
+    return run_lost(arena, result, plan[P_WIDTH])
+
+
+@compiled
+def _pairs(arena: Any, address: int, counts: int) -> None:
+    """AND: pairs of different trends, of counts by left, right and both sides (SEMANTICS 5)."""
+    left, right, both, fewer = counts, counts + 1, counts + 2, counts + 3
+    copy(arena, fewer, both)
+    minus_one(arena, fewer)
+    multiply(arena, fewer, both)
+    halve(arena, fewer)
+    copy_run(arena, address, fewer, 1)
+    add_product(arena, address, left, right)
+    add_product(arena, address, left, both)
+    add_product(arena, address, right, both)

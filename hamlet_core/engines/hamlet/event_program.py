@@ -1,0 +1,332 @@
+"""Strands in, the tables of the event kernel out: addresses for every total, and what each type of event moves.
+
+Positions of one type lie side by side in a *block*, in one order for totals, inputs and pair classes, so that most
+moves join into long runs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hamlet_core.engines.hamlet.event_folds import Conditions, Folds, Lookup
+from hamlet_core.engines.hamlet.event_set_program import set_numbers, set_tables
+from hamlet_core.engines.hamlet.event_tables import (
+    NO_BIT,
+    NO_GAP,
+    SCAN,
+    EventProgram,
+    Paths,
+    Rows,
+    merged,
+    rows,
+    table,
+)
+from hamlet_core.engines.hamlet.frame import Predicates
+from hamlet_core.engines.hamlet.strands import Rider, Strand
+from hamlet_core.predicates.pair_tables import Operation, PairTables
+
+Place: TypeAlias = tuple[int, int]
+"""(strand, position)"""
+
+Total: TypeAlias = tuple[Place, int]
+"""(place, gap): what the place came to, or what of it waits at a gap."""
+
+ClassKey: TypeAlias = tuple[int, int, int, int]
+"""(kind, condition, gap, code): the events of a code, as others ask for them."""
+
+_AND_NUMBERS = 4
+
+
+def event_program(
+    strands: Sequence[Strand],
+    codes: Mapping[str, int],
+    predicates: Predicates,
+    conditions: Conditions,
+    pairs: PairTables,
+    first_free: int,
+) -> EventProgram:
+    """The program of strands of one class; its state begins at `first_free`, behind the rows of results.
+
+    `codes` are those of `Events.code`; types that are not among them never come.
+    """
+    known = dict(codes)
+    for strand in strands:
+        for name in sorted(strand.analysed.automaton.types()):
+            known.setdefault(name, max(known.values(), default=-1) + 1)
+    folds = Folds(Lookup(known, predicates, conditions))
+    builder = _Builder(strands, folds, max(known.values(), default=-1) + 1, first_free)
+    builder.arrange()
+    builder.collect(pairs)
+    return builder.program(pairs)
+
+
+@dataclass(slots=True)
+class _Builder:
+    """Mutable: the tables of one class while they grow."""
+
+    strands: Sequence[Strand]
+    folds: Folds
+    size: int
+    """Codes."""
+    top: int
+    """The first address that is free."""
+    place: dict[Place, tuple[int, int]] = field(default_factory=dict)
+    """-> (code, offset in its block)"""
+    edges: list[tuple[Total, Place]] = field(default_factory=list)
+    """Edges without a condition."""
+    asks: dict[ClassKey, list[tuple[Place, Place]]] = field(default_factory=lambda: defaultdict(list))
+    """Edges with one, by what answers them."""
+    starts: list[Total] = field(default_factory=list)
+    ends: list[Total] = field(default_factory=list)
+    totals: dict[Total, int] = field(default_factory=dict)
+    """-> address"""
+    queues: dict[Total, int] = field(default_factory=dict)
+    """Totals at gaps that a match may end in part -> number"""
+
+    def take(self, count: int) -> int:
+        """Room for so many numbers."""
+        self.top += count
+        return self.top - count
+
+    def width(self, place: Place) -> int:
+        """Numbers of an element."""
+        return self.strands[place[0]].width
+
+    def alias(self, place: Place) -> str:
+        """The alias of a position."""
+        return self.strands[place[0]].analysed.automaton.positions[place[1]].alias
+
+    def paths(self) -> list[int]:
+        """The strands whose paths are trends, like beside like."""
+
+        def codes(strand: int) -> list[int]:
+            positions = self.strands[strand].analysed.automaton.positions
+            return [self.folds.lookup.codes[position.type] for position in positions]
+
+        return sorted(
+            (place for place, strand in enumerate(self.strands) if not strand.analysed.ambiguous), key=codes
+        )
+
+    def arrange(self) -> None:
+        """Give every position a place in the block of its code: first those that come first in their strands."""
+        columns: dict[int, list[list[Place]]] = defaultdict(list)
+        for strand in self.paths():
+            seen: dict[int, int] = defaultdict(int)
+            for position in self.strands[strand].analysed.automaton.positions:
+                code = self.folds.lookup.codes[position.type]
+                if seen[code] == len(columns[code]):
+                    columns[code].append([])
+                columns[code][seen[code]].append((strand, position.index))
+                seen[code] += 1
+        for code, nth in columns.items():
+            places = [place for column in nth for place in column]
+            for place, offset in zip(places, accumulate(map(self.width, places), initial=0), strict=False):
+                self.place[place] = code, offset
+
+    def collect(self, pairs: PairTables) -> None:
+        """Sort edges and borders by what serves them; number the totals."""
+        for strand in self.paths():
+            query, automaton = self.strands[strand].query, self.strands[strand].analysed.automaton
+            for source, target, gap, condition in self.folds.edges(query, automaton):
+                here, there = (strand, source), (strand, target)
+                if condition < 0:
+                    self.edges.append(((here, gap), there))
+                    continue
+                for kind in _kinds(pairs, condition, gap):
+                    self.asks[kind, condition, gap, self.place[here][0]].append((here, there))
+            for borders, found in ((automaton.starts, self.starts), (automaton.ends, self.ends)):
+                found += [
+                    ((strand, one.position), self.folds.gap(query, automaton, one.gap)) for one in borders
+                ]
+        needed = {total for total, _ in self.edges} | set(self.ends)
+        for total in sorted(needed, key=lambda total: (total[1], self.place[total[0]])):
+            self.totals[total] = -1
+            if total[1] != NO_GAP and not self.folds.is_brief(total[1]):
+                self.queues[total] = len(self.queues)
+
+    def program(self, pairs: PairTables) -> EventProgram:
+        """All tables."""
+        state = self.top
+        for total in self.totals:
+            self.totals[total] = self.take(self.width(total[0]))
+        paths = self._paths()
+        sets = set_tables(self.strands, self.folds, self.size, self.take(1))
+        queues = (
+            (self.place[total[0]][0], self.width(total[0]), self.totals[total]) for total in self.queues
+        )
+        width = sum(strand.width for strand in self.strands)
+        contribution, scratch = self.take(width), self.take(_AND_NUMBERS)
+        return EventProgram(
+            paths,
+            self._gaps(),
+            sets,
+            table(
+                (
+                    (kind, condition, gap, self._lanes(asks), *_columns(pairs, condition), code)
+                    for (kind, condition, gap, code), asks in self.asks.items()
+                ),
+                7,
+            ),
+            table(queues, 3),
+            self._strands(),
+            rows(len(self.strands), (self._end(total) for total in self.ends), 2),
+            np.array([width, state, contribution, scratch, self.top], np.int64),
+        )
+
+    def _strands(self) -> Any:
+        offsets = accumulate((strand.width for strand in self.strands), initial=0)
+        by_sets = set_numbers(self.strands)
+        return table(
+            (
+                (offset, strand.width, strand.analysed.automaton.sides, by_sets.get(place, -1))
+                for place, (strand, offset) in enumerate(zip(self.strands, offsets, strict=False))
+            ),
+            4,
+        )
+
+    def _end(self, total: Total) -> tuple[int, int, int]:
+        strand, position = total[0]
+        return strand, self.strands[strand].analysed.automaton.positions[position].side, self.totals[total]
+
+    def _gaps(self) -> Any:
+        codes = [(gap, self.place[place][0]) for place, gap in self.starts]
+        codes += [(gap, self.place[target][0]) for (_, gap), target in self.edges]
+        return self.folds.tables(
+            self.size,
+            codes,
+            (
+                (total[1], address, self.width(total[0]), self.queues.get(total, -1))
+                for total, address in self.totals.items()
+                if total[1] != NO_GAP
+            ),
+        )
+
+    def _paths(self) -> Paths:
+        size, at = self.size, self.place
+        sizes, always = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        masks: list[tuple[int, int, int, int]] = []
+        for place, (code, offset) in at.items():
+            bit = self.folds.lookup.bit(self.strands[place[0]].query, self.alias(place))
+            sizes[code] += self.width(place)
+            always[code] |= bit == NO_BIT
+            masks += [(code, offset, self.width(place), bit)] if bit != NO_BIT else []
+        readers = {(at[total[0]][0], at[target][0]) for total, target in self.edges}
+        totals = (
+            (at[place][0], address, at[place][1], self.width(place))
+            for (place, _), address in self.totals.items()
+        )
+        return Paths(
+            sizes,
+            np.array([self.take(int(count)) for count in sizes], np.int64),
+            always,
+            rows(size, masks, 3),
+            rows(size, ((*at[place], gap) for place, gap in self.starts), 2),
+            self._moves(own=False),
+            self._moves(own=True),
+            _runs(size, totals),
+            rows(size, sorted((code, reader) for code, reader in readers if code != reader), 1),
+            *self._effects(),
+            rows(size, ((at[place][0], queue, at[place][1]) for (place, _), queue in self.queues.items()), 2),
+            *self._classes(),
+        )
+
+    def _moves(self, own: bool) -> Rows:
+        """What arrives over edges without a condition, from the type itself or from others."""
+        at = self.place
+        return _runs(
+            self.size,
+            (
+                (at[target][0], self.totals[total], at[target][1], self.width(target))
+                for total, target in self.edges
+                if (at[total[0]][0] == at[target][0]) is own
+            ),
+        )
+
+    def _effects(self) -> tuple[Rows, Rows, Rows]:
+        """What binding an event does to the elements in its block: loads, riders and weights, by code."""
+        values: dict[int, int] = {}
+        loads: set[tuple[int, int, int]] = set()
+        riders: list[tuple[int, ...]] = []
+        weights: list[tuple[int, ...]] = []
+
+        def value(code: int, rider: Rider) -> int:
+            if rider.column not in values:
+                values[rider.column] = self.take(1)
+            loads.add((code, rider.column, values[rider.column]))
+            return values[rider.column]
+
+        for place, (code, offset) in self.place.items():
+            strand = self.strands[place[0]]
+            for component, rider in enumerate(strand.riders, start=1):
+                if rider.alias == self.alias(place):
+                    riders.append((code, offset + component, offset, value(code, rider)))
+            if strand.weight is not None and strand.weight.alias == self.alias(place):
+                weights.append((code, offset, value(code, strand.weight)))
+        return rows(self.size, sorted(loads), 2), rows(self.size, riders, 3), rows(self.size, weights, 2)
+
+    def _lanes(self, asks: list[tuple[Place, Place]]) -> int:
+        return sum(self.width(place) for place in {source for source, _ in asks})
+
+    def _classes(self) -> tuple[Rows, Any, Rows, Any]:
+        """Who asks pair classes, and what feeds them."""
+        asked: list[tuple[int, ...]] = []
+        fed: list[tuple[int, ...]] = []
+        asked_runs: list[tuple[int, int, int]] = []
+        fed_runs: list[tuple[int, int, int]] = []
+        for number, ((_, _, _, code), asks) in enumerate(self.asks.items()):
+            sources = sorted({source for source, _ in asks}, key=self.place.__getitem__)
+            lanes = dict(zip(sources, accumulate(map(self.width, sources), initial=0), strict=False))
+            fed_runs += merged((lanes[one], self.place[one][1], self.width(one)) for one in sources)
+            fed.append((code, number, len(fed_runs)))
+            for target in sorted({self.place[target][0] for _, target in asks}):
+                asked_runs += merged(
+                    (lanes[source], self.place[there][1], self.width(there))
+                    for source, there in asks
+                    if self.place[there][0] == target
+                )
+                asked.append((target, number, len(asked_runs)))
+        return (
+            rows(self.size, _ranges(asked), 3),
+            table(asked_runs, 3),
+            rows(self.size, _ranges(fed), 3),
+            table(fed_runs, 3),
+        )
+
+
+def _ranges(items: list[tuple[int, ...]]) -> list[tuple[int, int, int, int]]:
+    """(code, class, end of its runs) as (code, class, first, end): each begins where the one before ends."""
+    firsts = [0, *(end for _, _, end in items)]
+    return [(code, number, first, end) for first, (code, number, end) in zip(firsts, items, strict=False)]
+
+
+def _runs(size: int, moves: Any) -> Rows:
+    """Moves (code, address, offset, numbers) as runs by code."""
+    by_code = defaultdict(list)
+    for code, *move in moves:
+        by_code[code].append(tuple(move))
+    return rows(size, ((code, *run) for code, found in by_code.items() for run in merged(found)), 3)
+
+
+def _kinds(pairs: PairTables, condition: int, gap: int) -> tuple[int, ...]:
+    """How a condition is answered: by trees of these operations, or by a scan."""
+    first, end = pairs.starts[condition], pairs.starts[condition + 1]
+    operation = int(pairs.code[first, 0]) if end == first + 1 else SCAN
+    if gap != NO_GAP or not Operation.REQUIRE_EQUAL <= operation <= Operation.REQUIRE_AT_LEAST:
+        return (SCAN,)
+    if operation == Operation.REQUIRE_UNEQUAL:
+        return (int(Operation.REQUIRE_LESS), int(Operation.REQUIRE_GREATER))
+    return (operation,)
+
+
+def _columns(pairs: PairTables, condition: int) -> tuple[int, int]:
+    """The left and right keys of a condition that is one comparison."""
+    if pairs.starts[condition] == pairs.starts[condition + 1]:
+        return 0, 0
+    _, left, right = pairs.code[pairs.starts[condition]]
+    return int(left), int(right)

@@ -1,0 +1,152 @@
+"""The tables of an event program: what the event kernel reads of many strands, as plain arrays of whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+NO_BIT = -1
+NO_GAP = 0
+"""The gap that is always clean."""
+
+NEVER = -1
+"""Instead of a gap: the position starts, or ends, no trend."""
+
+SCAN = -1
+"""The kind of a pair class that asks `holds` of every older event; other kinds are operations of `PairTables`."""
+
+
+class Rows(NamedTuple):
+    """`item[start[i]:start[i + 1]]` are the rows that belong to i."""
+
+    start: Any
+    item: Any
+
+
+class Paths(NamedTuple):
+    """Strands whose paths are trends. By code of an event's type; a *block* has an element per position of the type.
+
+    Runs are (address, offset in the block, numbers).
+    """
+
+    size: Any
+    """Numbers in the block of a code."""
+    base: Any
+    """Address of the inputs of a block that its own type does not change, kept from event to event."""
+    always: Any
+    """1: some position of the code has no local predicate."""
+    masks: Rows
+    """(offset, width, bit)"""
+    starts: Rows
+    """(offset, gap)"""
+    inputs: Rows
+    """Runs that make the base: totals that other types feed."""
+    loops: Rows
+    """Runs of totals that the type itself feeds."""
+    totals: Rows
+    """Runs of totals that an event of the type is added to."""
+    readers: Rows
+    """Codes whose base reads a total of this code."""
+    loads: Rows
+    """(column, address)"""
+    riders: Rows
+    """(offset of the rider, offset of the count, address of the value)"""
+    weights: Rows
+    """(offset, address of the value)"""
+    queues: Rows
+    """(queue, offset)"""
+    asked: Rows
+    """Pair classes an arriving event reads: (class, first run, last run)."""
+    asked_runs: Any
+    """(lane, offset, numbers)"""
+    fed: Rows
+    """Pair classes that keep the events of the code: (class, first run, last run)."""
+    fed_runs: Any
+
+
+class Gaps(NamedTuple):
+    """Negated patterns as folds of latest starts, and the gaps that name them."""
+
+    folds: Rows
+    """By gap: its negated patterns."""
+    gaps: Rows
+    """By negated pattern: the gaps that name it."""
+    codes: Rows
+    """By gap: codes whose base depends on it."""
+    waits: Rows
+    """By gap: totals that wait there: (address, width, queue or -1)."""
+    binding: Rows
+    """By code: (position, bit)"""
+    position: Any
+    """[position]: (negated pattern, starts, ends, history or -1)"""
+    incoming: Rows
+    """By position: (source position, gap, condition or -1)"""
+    histories: int
+
+
+class Sets(NamedTuple):
+    """Strands whose trends are counted by the set of positions that the last event may stand in."""
+
+    strand: Any
+    """[set strand]: (width, scans, keeps, first position)"""
+    binding: Rows
+    """By code: (set strand, position, bit), by strand and position."""
+    position: Any
+    """[position]: (gap of start or -1, gap of end or -1, side); positions of all strands after one another."""
+    incoming: Rows
+    """By position: (source position of its strand, gap, condition or -1)"""
+    effects: Rows
+    """By position: (component, column); component 0 is the weight."""
+    value: int
+    """Address of a number for an attribute."""
+    words: int
+    """Words of a set of positions of one strand."""
+
+
+class EventProgram(NamedTuple):
+    """All tables; addresses are final."""
+
+    paths: Paths
+    gaps: Gaps
+    sets: Sets
+    classes: Any
+    """[pair class]: (kind, condition, gap, lanes, left column, right column, code)"""
+    queues: Any
+    """[queue]: (code, width, address)"""
+    strands: Any
+    """[strand]: (offset, width, sides, set strand or -1)"""
+    ends: Rows
+    """By strand: (side, address) of what its trends have come to."""
+    numbers: Any
+    """(width of a result row, first address of state, of the contribution, of scratch for AND, of free room)"""
+
+
+def rows(size: int, items: Iterable[tuple[int, ...]], width: int) -> Rows:
+    """Tuples (i, ...) sorted by i (stable) into `Rows`, without the i."""
+    ordered = sorted(items, key=lambda item: item[0])
+    counts = np.bincount(np.array([item[0] for item in ordered], np.int64), minlength=size)
+    start = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    return Rows(start, table((item[1:] for item in ordered), width))
+
+
+def table(items: Iterable[Sequence[int]], width: int) -> Any:
+    """Tuples as an array of two dimensions."""
+    return np.array(list(items), np.int64).reshape(-1, width)
+
+
+def merged(moves: Iterable[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Moves (there, here, numbers) with those that continue one another joined.
+
+    >>> merged([(7, 2, 1), (5, 0, 2), (9, 0, 2)])
+    [(5, 0, 3), (9, 0, 2)]
+    """
+    found: list[tuple[int, int, int]] = []
+    for move in sorted(moves, key=lambda move: (move[0] - move[1], move[1])):
+        there, here, count = found[-1] if found else (0, 0, 0)
+        if found and (there + count, here + count) == move[:2]:
+            found[-1] = there, here, count + move[2]
+        else:
+            found.append(move)
+    return found

@@ -1,0 +1,220 @@
+"""Pair classes: the events of one type, kept so that the total of those that may precede an event is at hand.
+
+One comparison of keys: a tree of partial sums over the ranks of the left keys of the window (Fenwick 1994), O(log n);
+lanes of all queries with the same comparison lie side by side in its nodes. Anything else: a scan of older events.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hamlet_core.engines.hamlet.compilation import compiled
+from hamlet_core.engines.hamlet.event_layout import (
+    C_CODE,
+    C_CONDITION,
+    C_FIELDS,
+    C_GAP,
+    C_KIND,
+    C_LANES,
+    C_LEFT,
+    C_RIGHT,
+    M_CLASS_ADDRESS,
+    M_CLASS_SIZE,
+    M_COUNTS,
+    M_LINE,
+    M_LONGEST,
+    M_SINCE,
+    M_SORTING,
+    P_ASKED_RUN,
+    P_CLASS,
+    P_CLASSES,
+    P_FED_RUN,
+)
+from hamlet_core.engines.hamlet.event_runs import add_run, copy_run, zero_run
+from hamlet_core.engines.hamlet.event_state import allocate
+from hamlet_core.engines.hamlet.pairs import holds
+from hamlet_core.engines.hamlet.slicing import row_of
+
+EQUAL, LESS, AT_MOST, GREATER, AT_LEAST = 0, 2, 3, 4, 5
+_SHORT = 16
+
+
+@compiled
+def plant(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, first: int, last: int) -> None:
+    """Make every class empty, for the window `first:last`."""
+    for number in range(plan[P_CLASSES]):
+        kept = plan[P_CLASS] + number * C_FIELDS
+        lanes, line = plan[kept + C_LANES], memo[M_LINE] + number * memo[M_LONGEST]
+        size, address = 0, allocate(memo, memo[memo[M_COUNTS] + plan[kept + C_CODE]] * lanes)
+        if plan[kept + C_KIND] >= 0:
+            size = _left_keys(plan, memo, events, pairs, kept, line, first, last)
+            size = _sorted(memo, line, memo[M_SORTING], size)
+            zero_run(arena, address, size * lanes)
+        memo[memo[M_CLASS_SIZE] + number], memo[memo[M_CLASS_ADDRESS] + number] = size, address
+
+
+@compiled
+def _left_keys(
+    plan: Any, memo: Any, events: Any, pairs: Any, kept: int, line: int, first: int, last: int
+) -> int:
+    """Put the keys of the window's events of a class in line; how many there are."""
+    column, code, size = plan[kept + C_LEFT], plan[kept + C_CODE], 0
+    for event in range(first, last):
+        if events.code[event] == code:
+            row = row_of(events, event)
+            if pairs.integer_valid[column, row]:
+                memo[line + size] = pairs.integers[column, row]
+                size += 1
+    return size
+
+
+@compiled
+def _sorted(memo: Any, line: int, other: int, size: int) -> int:
+    """Sort the keys of a line and keep one of each; how many are left. Merges runs, shortest first."""
+    for begin in range(0, size, _SHORT):
+        end = min(begin + _SHORT, size)
+        for place in range(begin + 1, end):
+            key, free = memo[line + place], place
+            while free > begin and memo[line + free - 1] > key:
+                memo[line + free] = memo[line + free - 1]
+                free -= 1
+            memo[line + free] = key
+    length = _SHORT
+    while length < size:
+        for begin in range(0, size, 2 * length):
+            middle, end = min(begin + length, size), min(begin + 2 * length, size)
+            _merge(memo, line, other, begin, middle, end)
+        length *= 2
+    different = 0
+    for place in range(size):
+        if different == 0 or memo[line + different - 1] != memo[line + place]:
+            memo[line + different] = memo[line + place]
+            different += 1
+    return different
+
+
+@compiled
+def _merge(memo: Any, line: int, other: int, begin: int, middle: int, end: int) -> None:
+    """Make one run of the runs `begin:middle` and `middle:end`."""
+    for place in range(begin, middle):
+        memo[other + place] = memo[line + place]
+    left, right = begin, middle
+    for place in range(begin, end):
+        if left == middle:
+            break
+        if right == end or memo[other + left] <= memo[line + right]:
+            memo[line + place] = memo[other + left]
+            left += 1
+        else:
+            memo[line + place] = memo[line + right]
+            right += 1
+
+
+@compiled
+def _below(memo: Any, line: int, size: int, key: int) -> int:
+    """How many keys of a line are less than `key`."""
+    low, left = line, size
+    while left > 0:
+        half = left >> 1
+        under = memo[low + half] < key
+        low = low + half + 1 if under else low
+        left = left - half - 1 if under else half
+    return low - line
+
+
+@compiled
+def _reach(memo: Any, kind: int, line: int, size: int, key: int) -> int:
+    """How many leaves of the tree an event with this right key may follow, counted from the tree's beginning."""
+    below = _below(memo, line, size, key)
+    found = 1 if below < size and memo[line + below] == key else 0
+    if kind == LESS:
+        return below
+    if kind == AT_MOST:
+        return below + found
+    if kind == GREATER:
+        return size - below - found
+    return size - below
+
+
+@compiled
+def ask(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, asked: int, event: int, slot: int) -> None:
+    """Add to the block at `slot` what may precede the event, of the class that the plan names at `asked`."""
+    number = plan[asked]
+    kept = plan[P_CLASS] + number * C_FIELDS
+    kind, right = plan[kept + C_KIND], plan[kept + C_RIGHT]
+    if kind < 0:
+        _scan(arena, plan, memo, events, pairs, asked, event, slot)
+        return
+    row = row_of(events, event)
+    if not pairs.integer_valid[right, row]:
+        return
+    key, line = pairs.integers[right, row], memo[M_LINE] + number * memo[M_LONGEST]
+    size, address = memo[memo[M_CLASS_SIZE] + number], memo[memo[M_CLASS_ADDRESS] + number]
+    lanes = plan[kept + C_LANES]
+    if kind == EQUAL:
+        place = _below(memo, line, size, key)
+        if place < size and memo[line + place] == key:
+            _add_to_block(arena, plan, asked, address + place * lanes, slot)
+        return
+    node = _reach(memo, kind, line, size, key)
+    while node > 0:
+        _add_to_block(arena, plan, asked, address + (node - 1) * lanes, slot)
+        node &= node - 1
+
+
+@compiled
+def _add_to_block(arena: Any, plan: Any, asked: int, node: int, slot: int) -> None:
+    runs = plan[P_ASKED_RUN]
+    for run in range(runs + 3 * plan[asked + 1], runs + 3 * plan[asked + 2], 3):
+        add_run(arena, slot + plan[run + 1], node + plan[run], plan[run + 2])
+
+
+@compiled
+def _scan(
+    arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, asked: int, event: int, slot: int
+) -> None:
+    number = plan[asked]
+    kept = plan[P_CLASS] + number * C_FIELDS
+    condition, lanes = plan[kept + C_CONDITION], plan[kept + C_LANES]
+    since, row = memo[memo[M_SINCE] + plan[kept + C_GAP]], row_of(events, event)
+    line, address = memo[M_LINE] + number * memo[M_LONGEST], memo[memo[M_CLASS_ADDRESS] + number]
+    for place in range(memo[memo[M_CLASS_SIZE] + number] - 1, -1, -1):
+        earlier = memo[line + place]
+        if events.time[earlier] < since:
+            break
+        if holds(pairs, condition, row_of(events, earlier), row):
+            _add_to_block(arena, plan, asked, address + place * lanes, slot)
+
+
+@compiled
+def feed(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, fed: int, event: int, slot: int) -> None:
+    """Keep an event, whose block is at `slot`, in the class that the plan names at `fed`."""
+    number = plan[fed]
+    kept = plan[P_CLASS] + number * C_FIELDS
+    kind, left, lanes = plan[kept + C_KIND], plan[kept + C_LEFT], plan[kept + C_LANES]
+    size, address = memo[memo[M_CLASS_SIZE] + number], memo[memo[M_CLASS_ADDRESS] + number]
+    line, row = memo[M_LINE] + number * memo[M_LONGEST], row_of(events, event)
+    if kind < 0:
+        runs = plan[P_FED_RUN]
+        for run in range(runs + 3 * plan[fed + 1], runs + 3 * plan[fed + 2], 3):
+            copy_run(arena, address + size * lanes + plan[run], slot + plan[run + 1], plan[run + 2])
+        memo[line + size] = event
+        memo[memo[M_CLASS_SIZE] + number] = size + 1
+        return
+    if not pairs.integer_valid[left, row]:
+        return
+    place = _below(memo, line, size, pairs.integers[left, row])
+    if kind == EQUAL:
+        _add_to_node(arena, plan, fed, address + place * lanes, slot)
+        return
+    node = size - place if kind in (GREATER, AT_LEAST) else place + 1
+    while node <= size:
+        _add_to_node(arena, plan, fed, address + (node - 1) * lanes, slot)
+        node += node & -node
+
+
+@compiled
+def _add_to_node(arena: Any, plan: Any, fed: int, node: int, slot: int) -> None:
+    runs = plan[P_FED_RUN]
+    for run in range(runs + 3 * plan[fed + 1], runs + 3 * plan[fed + 2], 3):
+        add_run(arena, node + plan[run], slot + plan[run + 1], plan[run + 2])
