@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -36,6 +37,9 @@ from hamlet_core.results import (
 from hamlet_core.template.plan import QueryPlan, plan_query
 from hamlet_core.totals import Totals, partial_rows, totals_table
 from hamlet_core.windows import WindowSpec
+
+if TYPE_CHECKING:
+    from hamlet_core.engines.hamlet.engine import Question
 
 _SUMMABLE = NUMBERS | {Kind.TICK, Kind.NULL}
 
@@ -259,23 +263,13 @@ def _fold(
     schema: EventSchema,
     options: Options,
 ) -> _Folded:
-    _check_arguments(events, schema)
-    plans = [plan_query(one) for one in analysed]
-    columns = sorted({name for one in plans for name in one.columns})
-    kinds = {name: kind for name, (kind, _) in table_kinds(events.schema, schema, columns).items()}
-    for one in analysed:
-        _check_types(one, kinds, text)
-    stream = encode(events, schema, columns, frozenset().union(*(one.types for one in plans)))
-    specs = [_window_spec(one, stream, text) for one in analysed]
+    stream, specs = _encoded(analysed, text, events, schema)
     numbers = ARITHMETICS[options.arithmetic]
     shapes = _shapes(analysed, numbers)
     if options.engine == DEFAULT_ENGINE:
-        from hamlet_core.engines.hamlet.engine import Question, fold_workload
+        from hamlet_core.engines.hamlet.engine import fold_workload
 
-        questions = [
-            Question(one, spec, shapes[one.query.name].parts)
-            for one, spec in zip(analysed, specs, strict=True)
-        ]
+        questions = _questions(analysed, specs, shapes)
         totals, work = fold_workload(questions, stream, numbers.name, text)
         done = Work(work.matched_events, work.kernel_events, work.bursts)
         return _Folded(stream, shapes, numbers, done, totals=totals)
@@ -286,6 +280,42 @@ def _fold(
         rows.extend(found)
         matched += events_bound
     return _Folded(stream, shapes, numbers, Work(matched), rows=rows)
+
+
+def _encoded(
+    analysed: tuple[AnalysedQuery, ...],
+    text: str,
+    events: pa.Table | pa.RecordBatchReader,
+    schema: EventSchema,
+) -> tuple[Stream, list[WindowSpec]]:
+    """The events that the queries read, their columns checked, and the window of each query in ticks."""
+    _check_arguments(events, schema)
+    plans = [plan_query(one) for one in analysed]
+    columns = sorted({name for one in plans for name in one.columns})
+    kinds = {name: kind for name, (kind, _) in table_kinds(events.schema, schema, columns).items()}
+    for one in analysed:
+        _check_types(one, kinds, text)
+    stream = encode(events, schema, columns, frozenset().union(*(one.types for one in plans)))
+    return stream, [_window_spec(one, stream, text) for one in analysed]
+
+
+def _questions(
+    analysed: tuple[AnalysedQuery, ...], specs: list[WindowSpec], shapes: Mapping[str, Shape]
+) -> list[Question]:
+    from hamlet_core.engines.hamlet.engine import Question
+
+    return [
+        Question(one, spec, shapes[one.query.name].parts) for one, spec in zip(analysed, specs, strict=True)
+    ]
+
+
+def prepared_questions(
+    workload: Workload | str, events: pa.Table, schema: EventSchema, arithmetic: str
+) -> tuple[list[Question], Stream]:
+    """What the compiled engine folds: for benchmarks that time its kernels alone."""
+    analysed = _meaning(workload)
+    stream, specs = _encoded(analysed, _text(workload), events, schema)
+    return _questions(analysed, specs, _shapes(analysed, ARITHMETICS[arithmetic])), stream
 
 
 def _window_spec(analysed: AnalysedQuery, stream: Stream, text: str) -> WindowSpec:

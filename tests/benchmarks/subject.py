@@ -36,7 +36,7 @@ class Subject:
         """
         if self.engine != "hamlet":
             return self.run(text, table, arithmetic)
-        from hamlet_core.engines.hamlet import prepare_bench
+        from hamlet_core.kernels_alone import prepare_bench
 
         if arithmetic != "scaled":
             force["arithmetic"] = arithmetic

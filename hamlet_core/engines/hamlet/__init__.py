@@ -1,1 +1,1 @@
-"""The compiled engine: kernels over plain arrays; numba is imported with the first of them."""
+"""The compiled engine: a whole workload folded in one pass over the events, lanes innermost (DESIGN: kernels)."""

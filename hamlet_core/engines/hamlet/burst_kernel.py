@@ -67,6 +67,7 @@ from hamlet_core.engines.hamlet.numbers import (
     copy,
     double_times,
     grow,
+    is_zero,
     load,
     minus_one,
     multiply,
@@ -151,40 +152,56 @@ def holds_bit(events: Events, event: int, bit: int) -> bool:
 # --- vectors of lanes ----------------------------------------------------------------------------
 
 
+# Indices are unsigned here: the compiler need not think of negative ones, and makes vector code.
+
+
 @compiled
 def _gather(arena: Any, base: int, target: int, table: Any, place: int, size: int) -> None:
-    for lane in range(size):
-        copy(arena, target + lane, base + table[place + lane])
+    first, begin, into = np.uint64(base), np.uint64(place), np.uint64(target)
+    for lane in range(np.uint64(size)):
+        copy(arena, into + lane, first + np.uint64(table[begin + lane]))
 
 
 @compiled
 def _gather_more(arena: Any, base: int, target: int, table: Any, place: int, size: int) -> None:
-    for lane in range(size):
-        add(arena, target + lane, base + table[place + lane])
+    first, begin, into = np.uint64(base), np.uint64(place), np.uint64(target)
+    for lane in range(np.uint64(size)):
+        add(arena, into + lane, first + np.uint64(table[begin + lane]))
 
 
 @compiled
 def _add(arena: Any, target: int, source: int, size: int) -> None:
-    for lane in range(size):
-        add(arena, target + lane, source + lane)
+    into, begin = np.uint64(target), np.uint64(source)
+    for lane in range(np.uint64(size)):
+        add(arena, into + lane, begin + lane)
 
 
 @compiled
 def _multiply(arena: Any, target: int, factor: int, size: int) -> None:
-    for lane in range(size):
-        multiply(arena, target + lane, factor)
+    into, by = np.uint64(target), np.uint64(factor)
+    for lane in range(np.uint64(size)):
+        multiply(arena, into + lane, by)
 
 
 @compiled
 def _add_multiple(arena: Any, target: int, source: int, factor: int, size: int) -> None:
-    for lane in range(size):
-        add_product(arena, target + lane, source + lane, factor)
+    into, begin, by = np.uint64(target), np.uint64(source), np.uint64(factor)
+    for lane in range(np.uint64(size)):
+        add_product(arena, into + lane, begin + lane, by)
+
+
+@compiled
+def _grow(arena: Any, target: int, source: int, factor: int, size: int) -> None:
+    into, begin, by = np.uint64(target), np.uint64(source), np.uint64(factor)
+    for lane in range(np.uint64(size)):
+        grow(arena, into + lane, begin + lane, by)
 
 
 @compiled
 def _zero(arena: Any, target: int, size: int) -> None:
-    for lane in range(size):
-        zero(arena, target + lane)
+    into = np.uint64(target)
+    for lane in range(np.uint64(size)):
+        zero(arena, into + lane)
 
 
 # --- coefficients of a burst ---------------------------------------------------------------------
@@ -352,9 +369,9 @@ def _grow_plain(arena: Any, base: int, program: BurstProgram, block: int) -> Non
     row = program.block[block]
     size, total, delta = row[SIZE], base + row[TOTAL], base + row[DELTA]
     factor = base + program.growth[row[GROWTH], NUMBERS]
-    _gather(arena, base, delta, program.source, row[SOURCE], size)
-    for lane in range(size):
-        grow(arena, total + lane, delta + lane, factor)
+    if not is_zero(arena, factor):
+        _gather(arena, base, delta, program.source, row[SOURCE], size)
+        _grow(arena, total, delta, factor, size)
 
 
 @compiled

@@ -134,7 +134,8 @@ def montgomery(left: int, right: int, prime: int, inverse: int) -> int:
     return result - prime if result >= prime else result
 
 
-def _is(arena: Any, kind: type) -> bool:
+def is_arena(arena: Any, kind: type) -> bool:
+    """Whether the type of an argument is that of an arena of this class."""
     return isinstance(arena, types.BaseNamedTuple) and arena.instance_class is kind
 
 
@@ -148,7 +149,7 @@ def _dispatch(scaled: Any, plain: Any, residue: Any, lattice: Any) -> Any:
             (ResidueNumbers, residue),
             (LatticeNumbers, lattice),
         ):
-            if _is(arena, kind):
+            if is_arena(arena, kind):
                 return implementation
         return None
 
@@ -428,7 +429,7 @@ def double_times(arena: Any, index: int, times: int) -> None:
 
 
 def grow(arena: Any, index: int, source: int, factor: int) -> None:
-    """number += factor * (number + source)."""
+    """number += factor * (number + source), for a factor of 1 or more."""
 
 
 @overload(grow, jit_options={"forceinline": True})
@@ -438,9 +439,8 @@ def _grow(arena: Any, index: int, source: int, factor: int) -> Any:
         top = max(here, there)
         number = arena.mantissa[index]
         total = number * power(here - top) + arena.mantissa[source] * power(there - top)
-        up = max(top + arena.exponent[factor], here)
-        product = total * arena.mantissa[factor] * power(top + arena.exponent[factor] - up)
-        put_scaled(arena, index, number * power(here - up) + product, max(up, ZERO_EXPONENT))
+        up = top + arena.exponent[factor]  # not below `here`: the factor is 1 or more
+        put_scaled(arena, index, number * power(here - up) + total * arena.mantissa[factor], up)
 
     def general(arena: Any, index: int, source: int, factor: int) -> None:
         add_product(arena, index, source, factor)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet_core.engines.hamlet import bursts
-from hamlet_core.engines.hamlet.burst_program import bursts_fold
+from hamlet_core.engines.hamlet.burst_program import BurstProgram, bursts_fold
 from hamlet_core.engines.hamlet.classes import ClassEvents
 from hamlet_core.engines.hamlet.event_class import (
     Workload,
@@ -97,6 +97,7 @@ class ClassPasses:
     counted: bool = False
     pairs: Any = None
     conditions: Any = field(default_factory=dict)
+    programs: dict[Any, BurstProgram] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         conditions, self.conditions = adjacent_conditions(self.queries)
@@ -140,7 +141,7 @@ class ClassPasses:
 
     def _bursts(self, strands: Sequence[Strand], values: Any, arithmetic: Arithmetic) -> Results:
         specs = [self.spec_of[strand.query] for strand in strands]
-        program = bursts.burst_program(strands, specs, self.events, self.jobs)
+        program = self._program(strands, specs)
         arena = arithmetic.arena(bursts.arena_size(program, self.jobs))
         done = bursts.fold(
             arena, program, values, self.events, self.jobs, closed_form=self.closed_form
@@ -161,6 +162,13 @@ class ClassPasses:
                 strict=True,
             )
         ]
+
+    def _program(self, strands: Sequence[Strand], specs: Sequence[int]) -> BurstProgram:
+        """Tables are made once for equal strands: the residues of many blocks of primes use the same."""
+        key = tuple((strand.query, strand.riders, strand.weight, strand.instead) for strand in strands)
+        if key not in self.programs:
+            self.programs[key] = bursts.burst_program(strands, specs, self.events, self.jobs)
+        return self.programs[key]
 
     # --- the event kernel ---------------------------------------------------------------------
 

@@ -1,0 +1,41 @@
+"""The kernels alone, for benchmarks: everything before them done once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from hamlet_core.engines.hamlet.engine import Question, prepare, totals
+from hamlet_core.engines.hamlet.passes import ClassPasses
+from hamlet_core.events import EventSchema
+from hamlet_core.execution import prepared_questions
+from hamlet_core.totals import Totals
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A workload over encoded events, partitioned and sliced into windows, its programs made by the first fold."""
+
+    classes: list[tuple[list[Question], ClassPasses]]
+    arithmetic: str
+
+    def fold(self) -> list[Totals]:
+        """Run the kernels and read their results."""
+        return [
+            one
+            for questions, passes in self.classes
+            for one in totals(questions, passes, self.arithmetic)
+        ]
+
+
+def prepare_bench(
+    text: str, table: pa.Table, schema: EventSchema, *, arithmetic: str = "scaled", **force: Any
+) -> Prepared:
+    """Encode a workload's events; `force`: keywords of `engine.fold_workload`."""
+    questions, stream = prepared_questions(text, table, schema, arithmetic)
+    classes = prepare(questions, stream, text, **force)
+    return Prepared(
+        [([questions[place] for place in places], passes) for places, passes in classes], arithmetic
+    )
