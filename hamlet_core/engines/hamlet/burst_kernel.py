@@ -39,7 +39,6 @@ from hamlet_core.engines.hamlet.burst_program import (
     S_SIDES,
     S_WIDTH,
     S_WINDOWS,
-    SIMPLE,
     SIZE,
     SOURCE,
     SOURCES,
@@ -60,6 +59,15 @@ from hamlet_core.engines.hamlet.burst_program import (
 )
 from hamlet_core.engines.hamlet.compilation import compiled, compiled_inline
 from hamlet_core.engines.hamlet.frame import DEAD, Events
+from hamlet_core.engines.hamlet.lanes import (
+    add_gathered_lanes,
+    add_lanes,
+    add_multiple_lanes,
+    gather_lanes,
+    grow_lanes,
+    multiply_lanes,
+    zero_lanes,
+)
 from hamlet_core.engines.hamlet.numbers import (
     add,
     add_product,
@@ -157,93 +165,104 @@ def holds_bit(events: Events, event: int, bit: int) -> bool:
 
 @compiled
 def _gather(arena: Any, base: int, target: int, table: Any, place: int, size: int) -> None:
-    first, begin, into = np.uint64(base), np.uint64(place), np.uint64(target)
-    for lane in range(np.uint64(size)):
-        copy(arena, into + lane, first + np.uint64(table[begin + lane]))
+    gather_lanes(arena, target, base, table, place, size)
 
 
 @compiled
 def _gather_more(arena: Any, base: int, target: int, table: Any, place: int, size: int) -> None:
-    first, begin, into = np.uint64(base), np.uint64(place), np.uint64(target)
-    for lane in range(np.uint64(size)):
-        add(arena, into + lane, first + np.uint64(table[begin + lane]))
+    add_gathered_lanes(arena, target, base, table, place, size)
 
 
 @compiled
 def _add(arena: Any, target: int, source: int, size: int) -> None:
-    into, begin = np.uint64(target), np.uint64(source)
-    for lane in range(np.uint64(size)):
-        add(arena, into + lane, begin + lane)
+    add_lanes(arena, target, source, size)
 
 
 @compiled
 def _multiply(arena: Any, target: int, factor: int, size: int) -> None:
-    into, by = np.uint64(target), np.uint64(factor)
-    for lane in range(np.uint64(size)):
-        multiply(arena, into + lane, by)
+    multiply_lanes(arena, target, factor, size)
 
 
 @compiled
 def _add_multiple(arena: Any, target: int, source: int, factor: int, size: int) -> None:
-    into, begin, by = np.uint64(target), np.uint64(source), np.uint64(factor)
-    for lane in range(np.uint64(size)):
-        add_product(arena, into + lane, begin + lane, by)
+    add_multiple_lanes(arena, target, source, factor, size)
 
 
 @compiled
 def _grow(arena: Any, target: int, source: int, factor: int, size: int) -> None:
-    into, begin, by = np.uint64(target), np.uint64(source), np.uint64(factor)
-    for lane in range(np.uint64(size)):
-        grow(arena, into + lane, begin + lane, by)
+    grow_lanes(arena, target, source, factor, size)
 
 
 @compiled
 def _zero(arena: Any, target: int, size: int) -> None:
-    into = np.uint64(target)
-    for lane in range(np.uint64(size)):
-        zero(arena, into + lane)
+    zero_lanes(arena, target, size)
 
 
 # --- coefficients of a burst ---------------------------------------------------------------------
 
 
 @compiled
-def _measure_simple(
-    arena: Any, events: Events, grown: int, first: int, last: int, code: int, run: tuple[int, bool]
+def _count(
+    arena: Any, events: Events, grown: int, first: int, last: int, code: int, bit: int, run: tuple[int, bool]
 ) -> None:
     """Coefficients of the events `first:last` of one type where only their number and ties matter.
 
-    `run` is their number and whether some may be tied; a negative number is not known yet.
+    `run` is how many events of the type there are (negative: not known) and whether some may be tied.
     """
     count, tied = run
-    if count < 0:
-        count = 0
-        for event in range(first, last):
-            count += events.code[event] == code
+    if count < 0 or bit >= 0:
+        count = _matching(events, first, last, code, bit)
+    if count == 0:
+        zero(arena, grown)
+        zero(arena, grown + 1)
+        return
     one(arena, grown)
-    if tied:
-        _grow_by_ties(arena, events, grown, first, last, code)
-    else:
-        double_times(arena, grown, count)
+    double_times(arena, grown, _grow_by_ties(arena, events, grown, first, last, code, bit, count) if tied else count)
     minus_one(arena, grown)
     whole(arena, grown + 1, count)
 
 
 @compiled
-def _grow_by_ties(arena: Any, events: Events, grown: int, first: int, last: int, code: int) -> None:
-    time, codes = events.time, events.code
-    singles, event = 0, first
+def _matching(events: Events, first: int, last: int, code: int, bit: int) -> int:
+    count = 0
+    begin, end = np.uint64(first), np.uint64(last)
+    if bit < 0:
+        for event in range(begin, end):
+            count += events.code[event] == code
+        return count
+    word, shift = np.uint64(bit >> 6), np.uint64(bit & 63)
+    for event in range(begin, end):
+        holds = (events.bits[event, word] >> shift) & np.uint64(1)
+        count += np.int64(holds) & np.int64(events.code[event] == code)
+    return count
+
+
+@compiled
+def _grow_by_ties(
+    arena: Any, events: Events, grown: int, first: int, last: int, code: int, bit: int, count: int
+) -> int:
+    """Multiply by 1 + m for every m > 1 events of one time; returns how many events stand alone."""
+    time, event, alone = events.time, first + 1, count
     while event < last:
-        tied, stamp = 0, time[event]
-        while event < last and time[event] == stamp:
-            tied += codes[event] == code
+        if event + STRIDE <= last:
+            equal, here = False, np.uint64(event)
+            for ahead in range(np.uint64(STRIDE)):
+                equal |= time[here + ahead] == time[here + ahead - np.uint64(1)]
+            if not equal:
+                event += STRIDE
+                continue
+        if time[event] != time[event - 1]:
             event += 1
-        if tied == 1:
-            singles += 1
-        elif tied > 1:
+            continue
+        begin = event - 1
+        while event < last and time[event] == time[begin]:
+            event += 1
+        tied = _matching(events, begin, event, code, bit)
+        if tied > 1:
+            alone -= tied
             whole(arena, grown + 2, tied + 1)
             multiply(arena, grown, grown + 2)
-    double_times(arena, grown, singles)
+    return alone
 
 
 @compiled
@@ -259,11 +278,11 @@ def _measure(
     run: tuple[int, bool],
 ) -> None:
     """All coefficients of a type for the events `first:last`: its own of them, time stamp by time stamp."""
-    begin, stop = program.growth_first[code], program.growth_first[code + 1]
-    if program.kind[code, SIMPLE]:
-        _measure_simple(arena, events, base + program.growth[begin, NUMBERS], first, last, code, run)
-        return
-    for growth in range(begin, stop):
+    for growth in range(program.growth_first[code], program.growth_first[code + 1]):
+        row = program.growth[growth]
+        if row[WEIGHT] < 0 and row[SUM_FIRST] == row[SUM_STOP]:
+            _count(arena, events, base + row[NUMBERS], first, last, code, row[BIT], run)
+            continue
         grown = base + program.growth[growth, NUMBERS]
         zero(arena, grown)
         zero(arena, grown + 1)
@@ -643,10 +662,10 @@ def _burst_end(time: Any, code: Any, first: int, stop: int) -> tuple[int, tuple[
     kind, last, event, count, tied = code[first], first, first + 1, 1, False
     while event < stop:
         if event + STRIDE <= stop:
-            other, equal = np.int32(0), False
-            for ahead in range(STRIDE):
-                other |= code[event + ahead] ^ kind
-                equal |= time[event + ahead] == time[event + ahead - 1]
+            other, equal, here = np.int32(0), False, np.uint64(event)
+            for ahead in range(np.uint64(STRIDE)):
+                other |= code[here + ahead] ^ kind
+                equal |= time[here + ahead] == time[here + ahead - np.uint64(1)]
             if other == 0:
                 event += STRIDE
                 count += STRIDE

@@ -32,7 +32,7 @@ BIT, WEIGHT, NUMBERS, SUM_FIRST, SUM_STOP = range(5)
 # Fields of `BurstProgram.sum`; its numbers likewise.
 VALUE, SUM_NUMBERS = range(2)
 # Fields of `BurstProgram.kind`, one row per type.
-BURSTS, SIMPLE, STEPS = range(3)
+BURSTS, STEPS = range(2)
 # Fields of `BurstProgram.negation`: one event type at one position of a negated pattern.
 N_POSITION, N_BIT, N_STARTS, N_BEFORE, N_BEFORE_STOP, N_PATTERN, N_ENDS = range(7)
 # Fields of `BurstProgram.gap`.
@@ -352,7 +352,7 @@ class _Compiler:
             growth=_table(growth_rows, 5),
             growth_first=_flat(growth_first),
             sum=_table(sum_rows, 2),
-            kind=_table(self.kinds(by_type, growth_rows, growth_first, negation_rows.first), 3),
+            kind=_table(self.kinds(by_type, growth_rows, growth_first, negation_rows.first), 2),
             negation=_table(negation_rows.flat, 7),
             negation_first=_flat(negation_rows.first),
             before=_flat(before),
@@ -416,10 +416,8 @@ class _Compiler:
         growth_rows: list[Any],
         first: list[int],
         negation_first: list[int],
-    ) -> list[tuple[int, int, int]]:
-        """By type: whether a burst may be folded as one, whether only the number of its events matters, and whether
-        it can also be stepped through with inputs kept at hand.
-        """
+    ) -> list[tuple[int, int]]:
+        """By type: whether a burst may be folded as one, and whether it can be stepped through with inputs at hand."""
         crossing = set()
         for strand in self.strands:
             automaton = strand.automaton
@@ -438,7 +436,7 @@ class _Compiler:
             simple = simple and own_growth[0][SUM_FIRST] == own_growth[0][SUM_STOP]
             steps = simple and all(block[PLAIN] for block in own_blocks)
             steps = steps and negation_first[code] == negation_first[code + 1]
-            rows.append((int(names[code] not in crossing), int(simple), int(steps)))
+            rows.append((int(names[code] not in crossing), int(steps)))
         return rows
 
     # --- negation, windows, ends --------------------------------------------------------------
