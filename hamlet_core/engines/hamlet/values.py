@@ -97,14 +97,16 @@ def _parts(column: Column) -> list[int]:
 
 
 def _digits(numbers: list[int]) -> Whole:
-    """Python integers in digits; one place where all fit into int64."""
+    """Python integers in digits with the sign of the whole, so that no digit is larger than it; one place if all fit."""
     places = []
     while True:
         if all(-(2**63) < number < 2**63 for number in numbers):
             places.append(np.array(numbers, np.int64))
             return Whole(tuple(places), None, 0)
-        places.append(np.array([number & (2**DIGIT - 1) for number in numbers], np.int64))
-        numbers = [number >> DIGIT for number in numbers]
+        signs = [-1 if number < 0 else 1 for number in numbers]
+        pairs = list(zip(signs, numbers, strict=True))
+        places.append(np.array([sign * (abs(number) & (2**DIGIT - 1)) for sign, number in pairs], np.int64))
+        numbers = [sign * (abs(number) >> DIGIT) for sign, number in pairs]
 
 
 def keys(column: Column, *, descending: bool) -> Keys:
@@ -139,7 +141,9 @@ def values_of_keys(found: Integers, keys: Keys, column: Column) -> Any:
     if isinstance(keys.back, str):
         bits = plain ^ ((plain >> 63) & np.int64(2**63 - 1))
         return pa.array(bits.view(np.float64), mask=empty)
-    items = [None if none else keys.back[key] for key, none in zip(plain.tolist(), empty.tolist(), strict=True)]
+    items = [
+        None if none else keys.back[key] for key, none in zip(plain.tolist(), empty.tolist(), strict=True)
+    ]
     return pa.array(items, column.array.type if keys.back else mask.type)
 
 
