@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from hamlet_core.engines.hamlet.burst_program import (
     BIT,
     BURSTS,
@@ -36,8 +37,6 @@ from hamlet_core.engines.hamlet.burst_program import (
     S_END,
     S_END_STOP,
     S_OUT,
-    S_SIDES,
-    S_WIDTH,
     S_WINDOWS,
     SIZE,
     SOURCE,
@@ -74,7 +73,6 @@ from hamlet_core.engines.hamlet.numbers import (
     align,
     copy,
     double_times,
-    grow,
     is_zero,
     load,
     minus_one,
@@ -689,7 +687,7 @@ def _burst_end(time: Any, code: Any, first: int, stop: int) -> tuple[int, tuple[
 
 
 @compiled
-def _fold_range(
+def fold_range(
     arena: Any,
     base: int,
     program: BurstProgram,
@@ -731,39 +729,30 @@ def _fold_range(
 @compiled
 def _finish(arena: Any, base: int, program: BurstProgram, windows: int, slot: int, row: int) -> None:
     """Add the trends of a window that closes to its row of results."""
+    begin = row * program.out_width
+    for item in range(program.finish_first[windows], program.finish_first[windows + 1]):
+        if not is_zero(arena, base + program.finish[item, 0] + slot):
+            add(arena, begin + program.finish[item, 2], base + program.finish[item, 1] + slot)
     scratch = base - 4  # four numbers between the results and the rest
     for strand in range(program.strand.shape[0]):
         fields = program.strand[strand]
-        if fields[S_WINDOWS] != windows:
-            continue
-        out = row * program.out_width + fields[S_OUT]
-        last = program.end.shape[1] - 1
-        if fields[S_SIDES] == 1:
+        if fields[S_WINDOWS] == windows:
+            zero(arena, scratch)
+            zero(arena, scratch + 1)
             for end in range(fields[S_END], fields[S_END_STOP]):
-                for component in range(fields[S_WIDTH]):
-                    target = out + program.end[end, last] + component
-                    _add_end(arena, base, program, target, end, component, slot)
-            continue
-        zero(arena, scratch)
-        zero(arena, scratch + 1)
-        for end in range(fields[S_END], fields[S_END_STOP]):
-            side = program.end[end, last - 1]
-            _add_end(arena, base, program, scratch + side, end, 0, slot)
-        add_product(arena, out, scratch, scratch + 1)
-
-
-@compiled
-def _add_end(
-    arena: Any, base: int, program: BurstProgram, target: int, end: int, component: int, slot: int
-) -> None:
-    address = program.end[end, component]
-    add(arena, target, base + address + (slot if address != 0 else 0))
+                add(arena, scratch + program.end[end, 1], base + program.end[end, 0] + slot)
+            add_product(arena, begin + fields[S_OUT], scratch, scratch + 1)
 
 
 @compiled
 def _clear(arena: Any, base: int, program: BurstProgram, windows: int, slot: int) -> None:
     for item in range(program.clear_first[windows], program.clear_first[windows + 1]):
-        zero(arena, base + program.clear[item] + slot)
+        first, count = base + program.clear[item, 0] + slot, program.clear[item, 1]
+        if program.slots[windows] == 1:
+            _zero(arena, first, count)
+        else:
+            for place in range(count):
+                zero(arena, first + place * program.slots[windows])
 
 
 @compiled
@@ -830,7 +819,7 @@ def fold_bursts(
                     border = min(border, last[closing[windows]])
             if event == stop:
                 break
-            bursts += _fold_range(
+            bursts += fold_range(
                 arena, base, program, state, opened, values, events, event, border, present, closed_form
             )
             event = border

@@ -42,7 +42,7 @@ WAIT_BASE, WAIT_GAP, WAIT_STRIDE = range(3)
 # Fields of `BurstProgram.gap_waits`: the cells that wait at a gap, their first bucket.
 CELL, CELL_SLOTS, CELL_STRIDE = range(3)
 # Fields of `BurstProgram.strand`.
-S_WINDOWS, S_OUT, S_WIDTH, S_SIDES, S_END, S_END_STOP = range(6)
+S_WINDOWS, S_OUT, S_END, S_END_STOP = range(4)
 
 
 class BurstProgram(NamedTuple):
@@ -78,14 +78,20 @@ class BurstProgram(NamedTuple):
     gap_waits: Any
     gap_waits_first: Any
     clear: Any
-    """By window specification: addresses of the first slot of every number that its windows own."""
+    """By window specification: runs (address of the first slot, how many) of the numbers that its windows own."""
     clear_first: Any
     start: Any
     """By window specification: the address of the starts that no gap closes."""
     slots: Any
     strand: Any
+    """The strands of AND."""
     end: Any
-    """Addresses of the first slot: [end, component]; then the side of AND, and where in the strand's results."""
+    """Of AND: the address of the first slot, and the side."""
+    finish: Any
+    """By window specification: (count, number, where in a row of results it is added) of the other strands' ends."""
+    finish_first: Any
+    out: Any
+    """By strand: where its elements stand in a row of results."""
     out_width: Any
     """Numbers per row of results."""
     size: Any
@@ -151,6 +157,7 @@ class _Compiler:
         self.codes = type_codes
         self.predicates = predicates
         self.size = 1
+        self.out: list[int] = []
         self.nothing = 0  # the number at this address stays 0
         self.clear: list[list[int]] = [[] for _ in slots]
         self.clean_start = [self.vector(window) for window in range(len(slots))]
@@ -357,7 +364,7 @@ class _Compiler:
             negation_first=_flat(negation_rows.first),
             before=_flat(before),
             **self.gap_tables(),
-            **_ragged("clear", self.clear),
+            **self.clear_tables(),
             start=_flat(self.clean_start),
             slots=_flat(self.slots),
             **self.strand_tables(),
@@ -493,26 +500,54 @@ class _Compiler:
             "gap_waits_first": _flat(rows.first),
         }
 
+    def clear_tables(self) -> dict[str, Any]:
+        """Numbers of a window that stand side by side are one run."""
+        rows = _Rows()
+        for own, step in zip(self.clear, self.slots, strict=True):
+            runs: list[list[int]] = []
+            for address in sorted(own):
+                if runs and address == runs[-1][0] + runs[-1][1] * step:
+                    runs[-1][1] += 1
+                else:
+                    runs.append([address, 1])
+            rows.close(runs)
+        return {"clear": _table(rows.flat, 2), "clear_first": _flat(rows.first)}
+
     def strand_tables(self) -> dict[str, Any]:
         rows: list[tuple[int, ...]] = []
-        ends: list[list[int]] = []
-        widest = max((strand.width for strand in self.strands), default=1)
+        ends: list[tuple[int, int]] = []
+        finish: list[list[tuple[int, int, int]]] = [[] for _ in self.slots]
         out = 0
         for place, strand in enumerate(self.strands):
             automaton = strand.automaton
             first = len(ends)
             for end in automaton.ends:
-                by_component = [
-                    self.addresses(place, end.position, end.gap, component) for component in range(strand.width)
-                ]
-                for addresses in zip(*by_component, strict=True):
-                    padding = [0] * (widest - strand.width)
-                    element = end.position if strand.elements > 1 else 0
-                    side = automaton.positions[end.position].side
-                    ends.append([*addresses, *padding, side, element * strand.width])
-            rows.append((self.windows[place], out, strand.width, automaton.sides, first, len(ends)))
+                counts = self.addresses(place, end.position, end.gap, 0)
+                if automaton.sides > 1:
+                    ends += [(count, automaton.positions[end.position].side) for count in counts]
+                    continue
+                element = end.position if strand.elements > 1 else 0
+                for component in range(strand.width):
+                    target = out + element * strand.width + component
+                    numbers = self.addresses(place, end.position, end.gap, component)
+                    finish[self.windows[place]] += [
+                        (count, number, target) for count, number in zip(counts, numbers, strict=True)
+                    ]
+            if automaton.sides > 1:
+                rows.append((self.windows[place], out, first, len(ends)))
+            self.out.append(out)
             out += strand.elements * strand.width
-        return {"strand": _table(rows, 6), "end": _table(ends, widest + 2), "out_width": out}
+        finishing = _Rows()
+        for own in finish:
+            finishing.close(own)
+        return {
+            "strand": _table(rows, 4),
+            "end": _table(ends, 2),
+            "finish": _table(finishing.flat, 3),
+            "finish_first": _flat(finishing.first),
+            "out": _flat(self.out),
+            "out_width": out,
+        }
 
 
 def _flat(values: Iterable[int]) -> Any:

@@ -158,7 +158,7 @@ class ClassPasses:
             for strand, rows, out in zip(
                 strands,
                 (self.jobs.rows[spec] for spec in specs),
-                program.strand[:, 1].tolist(),
+                program.out.tolist(),
                 strict=True,
             )
         ]
