@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ from hamlet_core.engines.hamlet.frame import Events, Jobs, Predicates
 from hamlet_core.engines.hamlet.numbers import LatticeNumbers, PlainNumbers, ResidueNumbers, ScaledNumbers
 from hamlet_core.engines.hamlet.residues import residue_arena, times_constants
 from hamlet_core.engines.hamlet.strands import Strand
-from hamlet_core.language.syntax import Expression
+from hamlet_core.language.syntax import Attribute, Expression
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.pair_tables import PairTables
 
@@ -95,10 +96,6 @@ def adjacent_conditions(
 
 def _nameless(expression: Any) -> Any:
     """The expression with one alias for the earlier event and one for the later."""
-    from dataclasses import fields, is_dataclass
-
-    from hamlet_core.language.syntax import Attribute
-
     if isinstance(expression, Attribute):
         return replace(expression, alias="b" if expression.next else "a")
     if isinstance(expression, tuple):
@@ -124,7 +121,7 @@ def fold_residues(workload: Workload, values: Any, primes: Sequence[int]) -> Fol
     task, values = _task(workload), _read_only(values)
     block = max(1, min(len(primes), RESIDUE_BYTES // (8 * task.room)))
     parts = [
-        _fold(task, values, lambda size, chosen=chosen: residue_arena(size, chosen))
+        _fold(task, values, partial(residue_arena, moduli=chosen))
         for chosen in (primes[first : first + block] for first in range(0, len(primes), block))
     ]
     return replace(parts[0], numbers=np.concatenate([part.numbers for part in parts], axis=2))

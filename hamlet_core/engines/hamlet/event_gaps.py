@@ -70,7 +70,7 @@ def gather_starts(plan: Any, memo: Any, events: Any, pairs: Any, event: int) -> 
 
 
 @compiled
-def _over(plan: Any, memo: Any, events: Any, pairs: Any, edge: int, event: int, least: int) -> int:
+def _over(plan: Any, memo: Any, events: Any, pairs: Any, edge: int, event: int, least: int) -> Any:
     """The latest start that comes over an edge, if it is later than `least`, else that."""
     source, gap, condition = plan[edge], plan[edge + 1], plan[edge + 2]
     most = memo[memo[M_STARTED] + source]
@@ -137,7 +137,7 @@ def open_queues(plan: Any, memo: Any) -> None:
 
 
 @compiled
-def _sums(plan: Any, memo: Any, queue: int) -> int:
+def _sums(plan: Any, memo: Any, queue: int) -> Any:
     """Where the sums of a queue begin; the sum of its younger stack stands before them."""
     about = plan[P_QUEUE] + queue * Q_FIELDS
     entries = memo[memo[M_COUNTS] + plan[about + Q_CODE]]

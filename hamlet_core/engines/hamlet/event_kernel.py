@@ -50,7 +50,7 @@ def fold_windows(  # noqa: PLR0917 - the whole task; compiled code takes argumen
     begin: int,
     room: int,
     lost: Any,
-) -> int:
+) -> Any:
     """Fold the windows `jobs[begin:]` and add what they come to to their rows, at the beginning of the arena.
 
     Returns the first job that was not done, for want of standings or of room for them. The arena has `room` numbers.
@@ -115,7 +115,7 @@ def _fold(
 
 
 @compiled
-def _finish(arena: Any, plan: Any, memo: Any) -> bool:
+def _finish(arena: Any, plan: Any, memo: Any) -> Any:
     """Close the window: its elements, strand after strand; whether a number left its range."""
     result, scratch = plan[P_RESULT], plan[P_SCRATCH]
     zero_run(arena, result, plan[P_WIDTH])

@@ -5,39 +5,71 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 from numba.extending import overload
 
 from hamlet_core.engines.hamlet.compilation import compiled
-from hamlet_core.engines.hamlet.numbers import PlainNumbers, add, copy, zero
+from hamlet_core.engines.hamlet.numbers import (
+    PlainNumbers,
+    ScaledNumbers,
+    add,
+    copy,
+    is_arena,
+    power,
+    put_scaled,
+    zero,
+)
 
 LIMIT = 2.0**900
 """Plain numbers beyond it are not trusted."""
+
+_unsigned: Any = np.uint64
+
+
+def _add(arena: Any, index: int, source: int, count: int) -> None:
+    """Numbers += as many others."""
+
+
+@overload(_add)
+def _add_of(arena: Any, index: int, source: int, count: int) -> Any:  # noqa: ARG001 - numba's protocol
+    # Indices that cannot be negative make vector code of the loop; scaled numbers want slices for that.
+    def scaled(arena: Any, index: int, source: int, count: int) -> None:
+        to = ScaledNumbers(arena.mantissa[index : index + count], arena.exponent[index : index + count])
+        mantissa, exponent = arena.mantissa[source : source + count], arena.exponent[source : source + count]
+        for k in range(count):
+            here, there = to.exponent[k], exponent[k]
+            top = max(here, there)
+            put_scaled(to, k, to.mantissa[k] * power(here - top) + mantissa[k] * power(there - top), top)
+
+    def general(arena: Any, index: int, source: int, count: int) -> None:
+        for k in range(count):
+            add(arena, _unsigned(index + k), _unsigned(source + k))
+
+    return scaled if is_arena(arena, ScaledNumbers) else general
 
 
 @compiled
 def zero_run(arena: Any, index: int, count: int) -> None:
     """Numbers index .. index + count are 0."""
     for k in range(count):
-        zero(arena, np.uint64(index + k))
+        zero(arena, _unsigned(index + k))
 
 
 @compiled
 def copy_run(arena: Any, index: int, source: int, count: int) -> None:
     """Copy `count` numbers; the runs do not overlap."""
     for k in range(count):
-        copy(arena, np.uint64(index + k), np.uint64(source + k))
+        copy(arena, _unsigned(index + k), _unsigned(source + k))
 
 
 @compiled
 def add_run(arena: Any, index: int, source: int, count: int) -> None:
     """Add `count` numbers to as many others; the runs do not overlap."""
-    for k in range(count):
-        add(arena, np.uint64(index + k), np.uint64(source + k))
+    _add(arena, index, source, count)
 
 
 def _lost(arena: Any, index: int) -> bool:
     """Whether a number left the range in which it is right."""
+    raise NotImplementedError
 
 
 @overload(_lost)
@@ -48,8 +80,7 @@ def _lost_of(arena: Any, index: int) -> Any:  # noqa: ARG001 - numba's protocol
     def never(arena: Any, index: int) -> bool:  # noqa: ARG001 - as the other
         return False
 
-    is_plain = isinstance(arena, types.BaseNamedTuple) and arena.instance_class is PlainNumbers
-    return plain if is_plain else never
+    return plain if is_arena(arena, PlainNumbers) else never
 
 
 @compiled

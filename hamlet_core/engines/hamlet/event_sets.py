@@ -64,7 +64,7 @@ MERGED, SINGLE = 0, 1
 
 
 @compiled
-def _at(memo: Any, standing: int) -> int:
+def _at(memo: Any, standing: int) -> Any:
     """Where the fields of a standing begin."""
     return memo[M_STANDING] + standing * T_FIELDS
 
@@ -95,7 +95,7 @@ def _equal(plan: Any, memo: Any, left: int, right: int) -> bool:
 
 
 @compiled
-def _positions(plan: Any, owner: int) -> int:
+def _positions(plan: Any, owner: int) -> Any:
     """How many positions a strand has."""
     first = plan[plan[P_SET] + owner * A_FIELDS + A_FIRST]
     if owner + 1 < plan[P_SETS]:
@@ -174,7 +174,7 @@ def _continue(
 
 
 @compiled
-def _way(plan: Any, memo: Any, pairs: Any, before: int, place: int, row: int) -> int:
+def _way(plan: Any, memo: Any, pairs: Any, before: int, place: int, row: int) -> Any:
     """One position of an older standing from which an event may follow at a place of all positions, or -1."""
     incoming, earlier = plan[P_SET_INCOMING] + place, _at(memo, before)
     for edge in range(plan[incoming], plan[incoming + 1], 3):
@@ -187,7 +187,7 @@ def _way(plan: Any, memo: Any, pairs: Any, before: int, place: int, row: int) ->
 
 
 @compiled
-def _pending(arena: Any, plan: Any, memo: Any, events: Any, event: int, owner: int, members: int) -> int:
+def _pending(arena: Any, plan: Any, memo: Any, events: Any, event: int, owner: int, members: int) -> Any:
     """The standing of the event in the set of the way positions: one it has already, or a new one that is 0."""
     made, words = memo[M_PENDING] - 1, plan[P_WORDS]
     size = members * plan[plan[P_SET] + owner * A_FIELDS + A_WIDTH]

@@ -59,7 +59,7 @@ def count(events: Any, plan: Any, memo: Any, first: int, last: int) -> int:
 
 
 @compiled
-def room_of(plan: Any, events: Any, jobs: Any, memo: Any) -> int:
+def room_of(plan: Any, events: Any, jobs: Any, memo: Any) -> Any:
     """How many numbers the arena must have for the largest window; standings of sets need more."""
     most, counts = np.int64(0), memo[M_COUNTS]
     for job in range(jobs.first.shape[0]):
@@ -92,7 +92,7 @@ def reset(arena: Any, plan: Any, memo: Any, room: int) -> None:
 
 
 @compiled
-def allocate(memo: Any, size: int) -> int:
+def allocate(memo: Any, size: int) -> Any:
     """The address of `size` numbers to keep until the window ends; where there is no room, `M_SHORT` is set."""
     address = memo[M_LOW]
     if address + size > memo[M_HIGH]:

@@ -123,7 +123,7 @@ def _below(memo: Any, line: int, size: int, key: int) -> int:
 
 
 @compiled
-def _reach(memo: Any, kind: int, line: int, size: int, key: int) -> int:
+def _reach(memo: Any, kind: int, line: int, size: int, key: int) -> Any:
     """How many leaves of the tree an event with this right key may follow, counted from the tree's beginning."""
     below = _below(memo, line, size, key)
     found = 1 if below < size and memo[line + below] == key else 0
