@@ -215,7 +215,9 @@ def _count(
         zero(arena, grown + 1)
         return
     one(arena, grown)
-    double_times(arena, grown, _grow_by_ties(arena, events, grown, first, last, code, bit, count) if tied else count)
+    double_times(
+        arena, grown, _grow_by_ties(arena, events, grown, first, last, code, bit, count) if tied else count
+    )
     minus_one(arena, grown)
     whole(arena, grown + 1, count)
 
@@ -477,24 +479,30 @@ def _negate(
 
 
 @compiled
-def _negate_commit(
-    arena: Any,
-    base: int,
-    program: BurstProgram,
-    state: Negations,
-    opened: Any,
-    time: int,
-    code: int,
-) -> None:
-    """Commit what `_negate` found: matches that end now drop what waited since before they began."""
+def _negate_commit(program: BurstProgram, state: Negations, code: int) -> None:
+    """Commit what `_negate` found; `fresh` then differs from `latest` where something is to be dropped."""
     for place in range(program.negation_first[code], program.negation_first[code + 1]):
         row = program.negation[place]
         position, pattern = row[N_POSITION], row[N_PATTERN]
         if state.fresh[position] == state.latest[position]:
             continue
         state.latest[position] = state.fresh[position]
+        state.fresh[position] = NEVER
         if row[N_ENDS]:
             state.since[pattern] = max(state.since[pattern], state.latest[position])
+
+
+@compiled
+def _drop(
+    arena: Any, base: int, program: BurstProgram, state: Negations, opened: Any, time: int, code: int
+) -> None:
+    """Matches that end now drop what waited since before they began, once all types of the time stamp are committed."""
+    for place in range(program.negation_first[code], program.negation_first[code + 1]):
+        row = program.negation[place]
+        position, pattern = row[N_POSITION], row[N_PATTERN]
+        if state.fresh[position] == state.latest[position]:
+            continue
+        state.fresh[position] = state.latest[position]
         for item in range(program.pattern_gaps_first[pattern], program.pattern_gaps_first[pattern + 1]):
             _cut(arena, base, program, state, opened, program.pattern_gaps[item], time)
 
@@ -605,7 +613,9 @@ def _fold_stamp(
     for place in range(kinds):
         _negate(arena, base, program, state, opened, events, first, last, present[place])
     for place in range(kinds):
-        _negate_commit(arena, base, program, state, opened, events.time[first], present[place])
+        _negate_commit(program, state, present[place])
+    for place in range(kinds):
+        _drop(arena, base, program, state, opened, events.time[first], present[place])
     for place in range(kinds):
         for block in range(program.block_first[present[place]], program.block_first[present[place] + 1]):
             _commit(arena, base, program, state, block)
@@ -639,7 +649,8 @@ def _fold_burst(
         while event < last:
             end = _stamp_end(events.time, event, last)
             _negate(arena, base, program, state, opened, events, event, end, code)
-            _negate_commit(arena, base, program, state, opened, events.time[event], code)
+            _negate_commit(program, state, code)
+            _drop(arena, base, program, state, opened, events.time[event], code)
             event = end
 
 
