@@ -1,8 +1,78 @@
-"""How kernels are compiled: cached on disk, without reference counts (nothing in a kernel allocates)."""
+"""How kernels are compiled: once per machine, kept on disk, without reference counts (most allocate nothing)."""
 
 from __future__ import annotations
 
-from numba import njit
+import logging
+from collections.abc import Callable
+from typing import Any
 
-compiled = njit(cache=True, nogil=True, _nrt=False)
-compiled_inline = njit(cache=True, nogil=True, _nrt=False, forceinline=True)
+from numba import njit
+from numba.core.event import Event, Listener, register
+
+from hamlet_core.engines.hamlet.kernel_cache import KernelCache
+
+Kernel = Callable[..., Any]
+
+COMPILING = "compiling kernels for this machine, once: this may take half a minute"
+
+
+def _kept(function: Kernel, **options: Any) -> Kernel:
+    """The function compiled at its first call, or taken from the cache."""
+    dispatcher = njit(nogil=True, **options)(function)
+    if cache := KernelCache.of(function):
+        dispatcher._cache = cache  # noqa: SLF001 - as njit(cache=True) does, with our own idea of what is fresh
+    kernel: Kernel = dispatcher
+    return kernel
+
+
+def compiled(function: Kernel) -> Kernel:
+    """A kernel that allocates nothing."""
+    return _kept(function, _nrt=False, forceinline=False)  # said, because it would be inherited from the caller
+
+
+def compiled_inline(function: Kernel) -> Kernel:
+    """A part of kernels, put in wherever it is called; allocates nothing."""
+    return _kept(function, _nrt=False, forceinline=True)
+
+
+def compiled_apart(function: Kernel) -> Kernel:
+    """A part of kernels that is called, also from parts that are put in (they would pass their own way on)."""
+    return _kept(function, _nrt=False, forceinline=False)
+
+
+def compiled_allocating(function: Kernel) -> Kernel:
+    """A kernel that makes arrays."""
+    return _kept(function)
+
+
+def compiled_for(*signatures: Any) -> Callable[[Kernel], Kernel]:
+    """A kernel that makes arrays, for these types of arguments and no others; compiled when it is imported."""
+
+    def decorate(function: Kernel) -> Kernel:
+        kernel = _kept(function)
+        dispatcher: Any = kernel
+        for signature in signatures:
+            dispatcher.compile(signature)
+        dispatcher.disable_compile()
+        return kernel
+
+    return decorate
+
+
+class _Announcement(Listener):  # type: ignore[misc]
+    """Says once a process that kernels of this package are being compiled: otherwise a run seems to hang."""
+
+    def __init__(self) -> None:
+        self.said = False
+
+    def on_start(self, event: Event) -> None:
+        """Compilation begins; taking a kernel from the cache is no such event."""
+        if not self.said and event.data["dispatcher"].py_func.__module__.startswith(__package__ or ""):
+            self.said = True
+            logging.getLogger("hamlet_core").warning(COMPILING)
+
+    def on_end(self, event: Event) -> None:
+        """Compilation has ended."""
+
+
+register("numba:compile", _Announcement())

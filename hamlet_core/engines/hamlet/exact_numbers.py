@@ -6,14 +6,15 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from hamlet_core.engines.hamlet.compilation import compiled
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _BEYOND = 2.0**63
 _EXACT = 2**53
 
 
-@njit(cache=True)
+@compiled
 def compared(comparison: int, x: Any, y: Any) -> bool:
     """Whether two numbers of one class compare so; `comparison` is a place in `pair_tables.COMPARISONS`."""
     if comparison == 2:
@@ -29,7 +30,7 @@ def compared(comparison: int, x: Any, y: Any) -> bool:
     return bool(x != y)
 
 
-@njit(cache=True)
+@compiled
 def order_with_double(integer: int, double: float) -> int:
     """-1, 0 or 1 as the integer is less than the double (not NaN), equal or greater; exact."""
     if double >= _BEYOND:
@@ -42,19 +43,19 @@ def order_with_double(integer: int, double: float) -> int:
     return -1 if double > math.floor(double) else 0
 
 
-@njit(cache=True)
+@compiled
 def sum_fits(x: int, y: int) -> bool:
     """Whether `x + y` stays in int64; asked before, since the compiler may take it that no sum overflows."""
     return x <= _MOST - y if y > 0 else x >= _LEAST - y
 
 
-@njit(cache=True)
+@compiled
 def difference_fits(x: int, y: int) -> bool:
     """Whether `x - y` stays in int64."""
     return x >= _LEAST + y if y > 0 else x <= _MOST + y
 
 
-@njit(cache=True)
+@compiled
 def product_fits(x: int, y: int) -> bool:
     """Whether `x * y` stays in int64."""
     if y == 0:
@@ -63,13 +64,13 @@ def product_fits(x: int, y: int) -> bool:
     return bool(_size(x) <= limit // _size(y))
 
 
-@njit(cache=True)
+@compiled
 def _size(x: int) -> Any:
     """`|x|`, which for the least int64 only fits uint64."""
     return np.uint64(0) - np.uint64(x) if x < 0 else np.uint64(x)
 
 
-@njit(cache=True)
+@compiled
 def rest(x: int, y: int) -> int:
     """The rest of `x / y` with the sign of `x`; 0 where y is 0."""
     if y in (0, -1):
@@ -78,7 +79,7 @@ def rest(x: int, y: int) -> int:
     return found - y if found != 0 and (found < 0) != (x < 0) else found
 
 
-@njit(cache=True)
+@compiled
 def rest_of_doubles(u: float, v: float) -> float:
     """The rest of `u / v` with the sign of `u`; NaN where there is none."""
     if v == 0.0 or math.isinf(u):
@@ -86,7 +87,7 @@ def rest_of_doubles(u: float, v: float) -> float:
     return float(np.fmod(u, v))
 
 
-@njit(cache=True)
+@compiled
 def divided(x: int, y: int) -> float:
     """The nearest double of the exact quotient; NaN where y is 0."""
     if y == 0:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
+
+from hamlet_core.engines.hamlet.compilation import compiled_for
 
 Array = Any
 
@@ -15,7 +17,7 @@ _RESULT = types.int64[::1]
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 
-@njit([_RESULT(_INTEGERS, types.int64, types.int64, _MASK)], cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled_for(_RESULT(_INTEGERS, types.int64, types.int64, _MASK))
 def count_codes(codes: Array, low: int, size: int, keep: Array) -> Array:
     """How many kept rows have the code `low + i`, for each i below `size`; an empty `keep` keeps all."""
     counts = np.zeros(size, np.int64)
@@ -29,7 +31,7 @@ def count_codes(codes: Array, low: int, size: int, keep: Array) -> Array:
     return counts
 
 
-@njit([_RESULT(_INTEGERS, types.int64, _INTEGERS, _MASK)], cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled_for(_RESULT(_INTEGERS, types.int64, _INTEGERS, _MASK))
 def order_codes(codes: Array, low: int, counts: Array, keep: Array) -> Array:
     """The kept rows in order of their codes, those of one code in order of rows: a counting sort."""
     free = np.empty(counts.size, np.int64)
@@ -46,7 +48,7 @@ def order_codes(codes: Array, low: int, counts: Array, keep: Array) -> Array:
     return order
 
 
-@njit([types.UniTuple(_RESULT, 2)(types.int64[::1], types.int64[::1], types.int64)], cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled_for(types.UniTuple(_RESULT, 2)(types.int64[::1], types.int64[::1], types.int64))
 def _rehash(keys: Array, codes: Array, bits: int) -> tuple[Array, Array]:
     """The same entries in a table of `2**bits` places; a code of -1 marks a free place."""
     size = np.int64(1) << bits
@@ -62,7 +64,7 @@ def _rehash(keys: Array, codes: Array, bits: int) -> tuple[Array, Array]:
     return new_keys, new_codes
 
 
-@njit([types.Tuple((_RESULT, types.int64))(_INTEGERS)], cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled_for(types.Tuple((_RESULT, types.int64))(_INTEGERS))
 def dense_codes(values: Array) -> tuple[Array, int]:
     """The number of each value in order of first appearance, and how many there are: a table of open addressing."""
     found = np.empty(values.size, np.int64)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from hamlet_core.engines.hamlet.compilation import compiled_apart, compiled_inline
 from hamlet_core.engines.hamlet.exact_numbers import (
     compared,
     difference_fits,
@@ -26,7 +27,7 @@ from hamlet_core.engines.hamlet.exact_numbers import (
 from hamlet_core.predicates.pair_tables import STACK, Operation
 
 
-@njit(cache=True, forceinline=True, _nrt=False)  # counting references would cost far more than the comparison
+@compiled_inline  # counting references would cost far more than the comparison
 def holds(tables: Any, condition: int, left_row: int, right_row: int) -> bool:
     """Whether a condition of the `PairTables` is TRUE for the event at `left_row` and the NEXT one at `right_row`."""
     stop = tables.starts[condition + 1]
@@ -106,7 +107,7 @@ def _put(_context: Any, cells: Any, index: Any, value: Any) -> Any:
     return types.void(cells, index, value), generate
 
 
-@njit(cache=True, forceinline=False, _nrt=False)
+@compiled_apart
 def _run(  # noqa: C901, PLR0912, PLR0915 - a case for each operation
     program: Any,
     integer_columns: Any,

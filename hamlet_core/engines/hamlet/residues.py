@@ -8,9 +8,9 @@ from operator import mul
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from hamlet_core.algebra.arithmetic import PRIME
+from hamlet_core.engines.hamlet.compilation import compiled_allocating
 from hamlet_core.engines.hamlet.numbers import ResidueNumbers, montgomery
 
 PRIME_BITS = 60.9
@@ -67,7 +67,7 @@ def residue_arena(size: int, moduli: Sequence[int]) -> ResidueNumbers:
     )
 
 
-@njit(cache=True)
+@compiled_allocating
 def times_constants(arena: ResidueNumbers, count: int, factors: Any) -> Any:
     """The first numbers of an arena out of Montgomery form, each times the plain constant of its prime."""
     out = np.empty((count, arena.prime.shape[0]), np.uint64)

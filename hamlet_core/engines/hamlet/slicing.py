@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from hamlet_core.engines.hamlet.compilation import compiled_allocating, compiled_inline
 
 
-@njit(cache=True)
+@compiled_allocating
 def _skip(time: Any, event: int, stop: int, border: int) -> int:
     """The first event from `event` on whose time is at or past a border: in ever larger strides, then by halves."""
     stride = 1
@@ -25,7 +26,7 @@ def _skip(time: Any, event: int, stop: int, border: int) -> int:
     return event
 
 
-@njit(cache=True)
+@compiled_allocating
 def _count(time: Any, bounds: Any, within: int, slide: int, origin: int) -> int:
     total = 0
     for partition in range(bounds.shape[0] - 1):
@@ -44,7 +45,7 @@ def _count(time: Any, bounds: Any, within: int, slide: int, origin: int) -> int:
     return total
 
 
-@njit(cache=True)
+@compiled_allocating
 def slice_windows(time: Any, bounds: Any, within: int, slide: int, origin: int) -> Any:
     """(partition, index, first, last) of every window that holds an event; see `frame.windows_of`."""
     total = _count(time, bounds, within, slide, origin)
@@ -76,7 +77,7 @@ def slice_windows(time: Any, bounds: Any, within: int, slide: int, origin: int) 
     return partitions, indices, firsts, lasts
 
 
-@njit(cache=True, forceinline=True)
+@compiled_inline
 def row_of(events: Any, event: int) -> int:
     """The row of the stream of an event."""
     return event if events.row.shape[0] == 0 else events.row[event]
