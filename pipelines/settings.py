@@ -9,6 +9,7 @@ from datetime import date, datetime
 from pathlib import Path
 
 from hamlet_core import EventSchema, QueryPlan, Workload, parse, plan, write_workload
+from hamlet_core.engines.registry import DEFAULT_ENGINE
 from hamlet_core.errors import HamletError
 from pipelines.reading import ColumnOptions
 
@@ -65,7 +66,7 @@ class ExecuteOptions:
     `flush=False` keeps only windows that end no later than the UTC day of the latest event begins.
     """
 
-    engine: str = "greta"
+    engine: str = DEFAULT_ENGINE
     policy: str = "dynamic"
     cost_model: str = "measured"
     arithmetic: str = "scaled"

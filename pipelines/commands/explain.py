@@ -24,7 +24,7 @@ Examples:
     help="Files of events, to check columns and types too; may be repeated.",
 )
 @column_options
-@click.option("--engine", metavar="E", help="greta or two_step.  [default: greta]")
+@click.option("--engine", metavar="E", help="hamlet, greta or two_step.  [default: hamlet]")
 @debug_option
 def explain(
     *,

@@ -80,7 +80,9 @@ def evaluation_options(command: Command) -> Command:
             help="When queries share: dynamic, always or never. Never changes an answer.",
         ),
         click.option(
-            "--engine", metavar="E", help="greta or two_step. Never changes an answer.  [default: greta]"
+            "--engine",
+            metavar="E",
+            help="hamlet, greta or two_step. Never changes an answer.  [default: hamlet]",
         ),
     ):
         command = option(command)

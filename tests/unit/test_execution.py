@@ -162,7 +162,15 @@ def test_what_execute_tells_beside_the_results():
     assert execution.results["value"].to_pylist() == [1.0]
     assert execution.decisions.schema == DECISION_SCHEMA
     # X is read by no query; the first B fails its condition.
-    assert execution.counters == Counters(events=3, matched_events=2, result_rows=1)
+    assert execution.counters == Counters(
+        events=3, matched_events=2, result_rows=1, kernel_events=2, bursts=2
+    )
+
+
+@pytest.mark.parametrize("engine", ["greta", "two_step"])
+def test_engines_that_take_query_by_query_fold_nothing_in_kernels(engine):
+    text = "RETURN COUNT(*) PATTERN SEQ(A a, B b+) WHERE b.v > 5 WITHIN 10 s"
+    assert execute(text, EVENTS, engine=engine).counters == Counters(3, 2, 1)
 
 
 def test_a_reader_is_consumed_once_for_all_queries():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -32,11 +31,12 @@ EVENTS = pa.table(
 )
 
 
-def compiled(text, **options):
-    """As the compiled engine explains it, whether or not this build offers that engine."""
-    with patch("hamlet_core.explain.Options"):
-        return explain(text, engine="hamlet", **options)
-
+ADJACENT = "RETURN COUNT(*), MAX(b.v) PATTERN SEQ(A a, B b+) WHERE b.v < NEXT(b).v WITHIN 10 s SLIDE 4 s"
+NEGATED_SEQUENCE = "RETURN COUNT(*) PATTERN SEQ(NOT M, A a+, NOT SEQ(C c, NOT X x, D d+), B b?) WHERE c.v > NEXT(d).v WITHIN 1 h"
+AMBIGUOUS_SCAN = "RETURN COUNT(*) PATTERN SEQ(A x+, NOT N n, A y+) WITHIN 10 s"
+WORKLOAD = (
+    "one: RETURN COUNT(*) PATTERN A WITHIN 1 s\ntwo: RETURN COUNT(*) PATTERN (A OR SEQ(B, C?)) WITHIN 2 s"
+)
 
 EXPLAINED = {
     "ride_sharing": lambda: explain(
@@ -48,14 +48,10 @@ EXPLAINED = {
             WITHIN 30 min SLIDE 1 min
         """
     ),
-    "adjacent": lambda: explain(
-        "RETURN COUNT(*), MAX(b.v) PATTERN SEQ(A a, B b+) WHERE b.v < NEXT(b).v WITHIN 10 s SLIDE 4 s"
-    ),
-    "negated_sequence": lambda: explain(
-        "RETURN COUNT(*) PATTERN SEQ(NOT M, A a+, NOT SEQ(C c, NOT X x, D d+), B b?) WHERE c.v > NEXT(d).v WITHIN 1 h"
-    ),
+    "adjacent": lambda: explain(ADJACENT),
+    "negated_sequence": lambda: explain(NEGATED_SEQUENCE),
     "ambiguous": lambda: explain("RETURN COUNT(*) PATTERN SEQ(A x+, A y+) WHERE x.v > 3 WITHIN 10 s"),
-    "ambiguous_scan": lambda: explain("RETURN COUNT(*) PATTERN SEQ(A x+, NOT N n, A y+) WITHIN 10 s"),
+    "ambiguous_scan": lambda: explain(AMBIGUOUS_SCAN),
     "pairs": lambda: explain('RETURN COUNT(*) PATTERN (A a+ AND "Big <B>" b) WITHIN 10 s SLIDE 20 s'),
     "columns": lambda: explain(
         "RETURN SUM(a.v), AVG(a.w) PATTERN SEQ(A a+, B b) WHERE [g] WITHIN 10 s", table=TABLE
@@ -66,7 +62,7 @@ EXPLAINED = {
     "two_step": lambda: explain(
         "RETURN COUNT(*) PATTERN SEQ(A a+, NOT N) GROUP-BY g WITHIN 10 s", engine="two_step"
     ),
-    "compiled": lambda: compiled(
+    "compiled": lambda: explain(
         """
         one: RETURN COUNT(*), SUM(b.v) PATTERN SEQ(A a, B b+) WHERE [g] AND b.v > 3 WITHIN 12 s SLIDE 4 s
         two: RETURN COUNT(*) PATTERN SEQ(C c, NOT N n, B b+) WHERE b.v < NEXT(b).v GROUP-BY g WITHIN 10 s
@@ -75,14 +71,16 @@ EXPLAINED = {
         five: RETURN COUNT(*) PATTERN SEQ(A x+, A y+) WITHIN 10 s
         """
     ),
-    "compiled_bodies": lambda: compiled(
+    "compiled_bodies": lambda: explain(
         "one: RETURN COUNT(*) PATTERN SEQ(C, (SEQ(A, B+))+) WITHIN 10 s\n"
         "two: RETURN COUNT(*) PATTERN SEQ((SEQ(A, B b+))+, NOT N) WITHIN 6 s\n"
         "three: RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 10 s"
     ),
-    "workload": lambda: explain(
-        "one: RETURN COUNT(*) PATTERN A WITHIN 1 s\ntwo: RETURN COUNT(*) PATTERN (A OR SEQ(B, C?)) WITHIN 2 s"
-    ),
+    "workload": lambda: explain(WORKLOAD),
+    "greta_adjacent": lambda: explain(ADJACENT, engine="greta"),
+    "greta_negated_sequence": lambda: explain(NEGATED_SEQUENCE, engine="greta"),
+    "greta_ambiguous_scan": lambda: explain(AMBIGUOUS_SCAN, engine="greta"),
+    "greta_workload": lambda: explain(WORKLOAD, engine="greta"),
 }
 
 
@@ -144,7 +142,7 @@ def test_what_an_event_costs_is_what_the_engine_does(case):
         (analysed,) = analyse_workload(workload)
     except QueryMeaningError:  # ambiguous aggregates
         return
-    automaton, text = analysed.automaton, explain(workload)
+    automaton, text = analysed.automaton, explain(workload, engine="greta")
     empty = pa.schema({"time": pa.int64(), "type": pa.string()}).empty_table()
     stream = encode(empty, EventSchema(), [], frozenset())
     bare = prepare(
