@@ -18,7 +18,10 @@ from hamlet_core.engines.hamlet.event_layout import (
     C_LANES,
     C_LEFT,
     C_RIGHT,
+    M_BUCKETS,
     M_CLASS_ADDRESS,
+    M_CLASS_EVENT,
+    M_CLASS_PLACE,
     M_CLASS_SIZE,
     M_COUNTS,
     M_LINE,
@@ -36,7 +39,8 @@ from hamlet_core.engines.hamlet.pairs import holds
 from hamlet_core.engines.hamlet.slicing import row_of
 
 EQUAL, LESS, AT_MOST, GREATER, AT_LEAST = 0, 2, 3, 4, 5
-_SHORT = 16
+_SHORT = 32
+"""So many keys are sorted by insertion."""
 
 
 @compiled
@@ -48,9 +52,10 @@ def plant(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, first: int,
         size, address = 0, allocate(memo, memo[memo[M_COUNTS] + plan[kept + C_CODE]] * lanes)
         if plan[kept + C_KIND] >= 0:
             size = _left_keys(plan, memo, events, pairs, kept, line, first, last)
-            size = _sorted(memo, line, memo[M_SORTING], size)
+            size = _sorted(memo, line, size)
             zero_run(arena, address, size * lanes)
         memo[memo[M_CLASS_SIZE] + number], memo[memo[M_CLASS_ADDRESS] + number] = size, address
+        memo[memo[M_CLASS_EVENT] + number] = -1
 
 
 @compiled
@@ -69,22 +74,12 @@ def _left_keys(
 
 
 @compiled
-def _sorted(memo: Any, line: int, other: int, size: int) -> int:
-    """Sort the keys of a line and keep one of each; how many are left. Merges runs, shortest first."""
-    for begin in range(0, size, _SHORT):
-        end = min(begin + _SHORT, size)
-        for place in range(begin + 1, end):
-            key, free = memo[line + place], place
-            while free > begin and memo[line + free - 1] > key:
-                memo[line + free] = memo[line + free - 1]
-                free -= 1
-            memo[line + free] = key
-    length = _SHORT
-    while length < size:
-        for begin in range(0, size, 2 * length):
-            middle, end = min(begin + length, size), min(begin + 2 * length, size)
-            _merge(memo, line, other, begin, middle, end)
-        length *= 2
+def _sorted(memo: Any, line: int, size: int) -> int:
+    """Sort the keys of a line and keep one of each; how many are left."""
+    if size > _SHORT:
+        _sort_by_digits(memo, line, size)
+    else:
+        _sort_few(memo, line, size)
     different = 0
     for place in range(size):
         if different == 0 or memo[line + different - 1] != memo[line + place]:
@@ -94,20 +89,42 @@ def _sorted(memo: Any, line: int, other: int, size: int) -> int:
 
 
 @compiled
-def _merge(memo: Any, line: int, other: int, begin: int, middle: int, end: int) -> None:
-    """Make one run of the runs `begin:middle` and `middle:end`."""
-    for place in range(begin, middle):
-        memo[other + place] = memo[line + place]
-    left, right = begin, middle
-    for place in range(begin, end):
-        if left == middle:
-            break
-        if right == end or memo[other + left] <= memo[line + right]:
-            memo[line + place] = memo[other + left]
-            left += 1
-        else:
-            memo[line + place] = memo[line + right]
-            right += 1
+def _sort_few(memo: Any, line: int, size: int) -> None:
+    for place in range(1, size):
+        key, free = memo[line + place], place
+        while free > 0 and memo[line + free - 1] > key:
+            memo[line + free] = memo[line + free - 1]
+            free -= 1
+        memo[line + free] = key
+
+
+@compiled
+def _sort_by_digits(memo: Any, line: int, size: int) -> None:
+    """Sort by bytes, lowest first; bytes in which no two keys differ are left out."""
+    source, target, buckets, varied = line, memo[M_SORTING], memo[M_BUCKETS], 0
+    for place in range(1, size):
+        varied |= memo[line + place] ^ memo[line]
+    for shift in range(0, 64, 8):
+        if (varied >> shift) & 255 == 0:
+            continue
+        sign = 128 if shift == 56 else 0
+        for bucket in range(256):
+            memo[buckets + bucket] = 0
+        for place in range(size):
+            memo[buckets + (((memo[source + place] >> shift) & 255) ^ sign)] += 1
+        free = target
+        for bucket in range(256):
+            keys = memo[buckets + bucket]
+            memo[buckets + bucket] = free
+            free += keys
+        for place in range(size):
+            bucket = buckets + (((memo[source + place] >> shift) & 255) ^ sign)
+            memo[memo[bucket]] = memo[source + place]
+            memo[bucket] += 1
+        source, target = target, source
+    if source != line:
+        for place in range(size):
+            memo[line + place] = memo[source + place]
 
 
 @compiled
@@ -123,10 +140,8 @@ def _below(memo: Any, line: int, size: int, key: int) -> int:
 
 
 @compiled
-def _reach(memo: Any, kind: int, line: int, size: int, key: int) -> Any:
-    """How many leaves of the tree an event with this right key may follow, counted from the tree's beginning."""
-    below = _below(memo, line, size, key)
-    found = 1 if below < size and memo[line + below] == key else 0
+def _reach(kind: int, size: int, below: int, found: int) -> int:
+    """How many leaves of a tree an event may follow, from its beginning; `below` keys are less, `found` is equal."""
     if kind == LESS:
         return below
     if kind == AT_MOST:
@@ -151,12 +166,14 @@ def ask(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, asked: int, e
     key, line = pairs.integers[right, row], memo[M_LINE] + number * memo[M_LONGEST]
     size, address = memo[memo[M_CLASS_SIZE] + number], memo[memo[M_CLASS_ADDRESS] + number]
     lanes = plan[kept + C_LANES]
+    place = _below(memo, line, size, key)
+    memo[memo[M_CLASS_EVENT] + number], memo[memo[M_CLASS_PLACE] + number] = event, place
+    found = 1 if place < size and memo[line + place] == key else 0
     if kind == EQUAL:
-        place = _below(memo, line, size, key)
-        if place < size and memo[line + place] == key:
+        if found == 1:
             _add_to_block(arena, plan, asked, address + place * lanes, slot)
         return
-    node = _reach(memo, kind, line, size, key)
+    node = _reach(kind, size, place, found)
     while node > 0:
         _add_to_block(arena, plan, asked, address + (node - 1) * lanes, slot)
         node &= node - 1
@@ -203,7 +220,10 @@ def feed(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, fed: int, ev
         return
     if not pairs.integer_valid[left, row]:
         return
-    place = _below(memo, line, size, pairs.integers[left, row])
+    if left == plan[kept + C_RIGHT] and memo[memo[M_CLASS_EVENT] + number] == event:
+        place = memo[memo[M_CLASS_PLACE] + number]  # as `ask` found it
+    else:
+        place = _below(memo, line, size, pairs.integers[left, row])
     if kind == EQUAL:
         _add_to_node(arena, plan, fed, address + place * lanes, slot)
         return
