@@ -54,11 +54,16 @@ def fold_workload(
     text: str = "",
     *,
     closed_form: bool = True,
+    windows: str = "auto",
 ) -> tuple[list[Totals], Work]:
-    """Totals of every query, in order, and what the kernels did."""
+    """Totals of every query, in order, and what the kernels did.
+
+    Forced for measurements: `closed_form` False folds every event of a burst; `windows` "lanes" or "panes" decides
+    how sliding windows are folded (patterns that have no pane maps keep lanes).
+    """
     work = Work()
     found: dict[int, Totals] = {}
-    for places, passes in prepare(questions, stream, text, closed_form=closed_form):
+    for places, passes in prepare(questions, stream, text, closed_form=closed_form, windows=windows):
         found.update(zip(places, totals([questions[place] for place in places], passes, arithmetic), strict=True))
         work.matched_events += passes.matched
         work.kernel_events += passes.folded
@@ -67,7 +72,12 @@ def fold_workload(
 
 
 def prepare(
-    questions: Sequence[Question], stream: Stream, text: str, *, closed_form: bool = True
+    questions: Sequence[Question],
+    stream: Stream,
+    text: str,
+    *,
+    closed_form: bool = True,
+    windows: str = "auto",
 ) -> list[tuple[list[int], ClassPasses]]:
     """The classes of a workload (places of their queries), encoded, partitioned and sliced into windows."""
     classes: dict[Any, list[int]] = {}
@@ -88,6 +98,7 @@ def prepare(
             burst_jobs(events, specs),
             text,
             closed_form,
+            windows,
         )
         prepared.append((places, passes))
     return prepared

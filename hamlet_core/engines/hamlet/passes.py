@@ -31,6 +31,7 @@ from hamlet_core.engines.hamlet.numbers import (
     ScaledNumbers,
 )
 from hamlet_core.engines.hamlet.residues import residue_arena, times_constants
+from hamlet_core.engines.hamlet.sliding import Sliding
 from hamlet_core.engines.hamlet.strands import Strand
 from hamlet_core.events import Stream
 from hamlet_core.pattern.meaning import AnalysedQuery
@@ -90,6 +91,8 @@ class ClassPasses:
     jobs: bursts.BurstJobs
     text: str
     closed_form: bool = True
+    windows: str = "auto"
+    """How sliding windows are folded: see `Sliding`."""
     matched: int = 0
     """Events that kernels had to fold in the first pass, and `folded` those that they did fold."""
     folded: int = 0
@@ -98,8 +101,10 @@ class ClassPasses:
     pairs: Any = None
     conditions: Any = field(default_factory=dict)
     programs: dict[Any, BurstProgram] = field(default_factory=dict)
+    sliding: Sliding = field(init=False)
 
     def __post_init__(self) -> None:
+        self.sliding = Sliding(self.events, self.jobs, self.windows)
         conditions, self.conditions = adjacent_conditions(self.queries)
         self.pairs, _ = compile_pairs(conditions, self.stream.columns, unit=self.stream.unit, text=self.text)
 
@@ -109,8 +114,7 @@ class ClassPasses:
         by_bursts = [place for place, strand in enumerate(strands) if folds_by_bursts(strand.analysed)]
         if by_bursts:
             chosen = [strands[place] for place in by_bursts]
-            for place, own in zip(by_bursts, self._bursts(chosen, values, arithmetic), strict=True):
-                found[place] = own
+            _put(found, by_bursts, self._bursts(chosen, values, arithmetic))
         for spec in range(len(self.jobs.specs)):
             places = [
                 place
@@ -119,8 +123,7 @@ class ClassPasses:
             ]
             if places:
                 chosen = [strands[place] for place in places]
-                for place, own in zip(places, self._events(chosen, spec, values, arithmetic), strict=True):
-                    found[place] = own
+                _put(found, places, self._events(chosen, spec, values, arithmetic))
         self.counted = True
         return found
 
@@ -141,16 +144,31 @@ class ClassPasses:
 
     def _bursts(self, strands: Sequence[Strand], values: Any, arithmetic: Arithmetic) -> Results:
         specs = [self.spec_of[strand.query] for strand in strands]
-        program = self._program(strands, specs)
-        arena = arithmetic.arena(bursts.arena_size(program, self.jobs))
-        done = bursts.fold(
-            arena, program, values, self.events, self.jobs, closed_form=self.closed_form
-        )
+        by_panes = self.sliding.by_panes(strands, specs)
+        in_panes = {place for own in by_panes.values() for place in own}
+        lanes = [place for place in range(len(strands)) if place not in in_panes]
+        found: Results = [[] for _ in strands]
+        done = 0
+        if lanes:
+            results, done = self._lanes([strands[place] for place in lanes], values, arithmetic)
+            _put(found, lanes, results)
+        for spec, places in by_panes.items():
+            chosen = [strands[place] for place in places]
+            results, more = self.sliding.fold(spec, chosen, values, arithmetic, closed_form=self.closed_form)
+            _put(found, places, results)
+            done += more
         if not self.counted:
             self.bursts += done
             self.matched += self.events.matched
             self.folded += self.events.matched
-        return [
+        return found
+
+    def _lanes(self, strands: Sequence[Strand], values: Any, arithmetic: Arithmetic) -> tuple[Results, int]:
+        specs = [self.spec_of[strand.query] for strand in strands]
+        program = self._program(strands, specs)
+        arena = arithmetic.arena(bursts.arena_size(program, self.jobs))
+        done = bursts.fold(arena, program, values, self.events, self.jobs, closed_form=self.closed_form)
+        results = [
             [
                 arithmetic.read(arena, (np.arange(len(rows.index)) + rows.first) * program.out_width + out + part)
                 for part in range(strand.width)
@@ -162,10 +180,11 @@ class ClassPasses:
                 strict=True,
             )
         ]
+        return results, done
 
     def _program(self, strands: Sequence[Strand], specs: Sequence[int]) -> BurstProgram:
         """Tables are made once for equal strands: the residues of many blocks of primes use the same."""
-        key = tuple((strand.query, strand.riders, strand.weight, strand.instead) for strand in strands)
+        key = tuple(strand.key for strand in strands)
         if key not in self.programs:
             self.programs[key] = bursts.burst_program(strands, specs, self.events, self.jobs)
         return self.programs[key]
@@ -221,6 +240,11 @@ class ClassPasses:
         alive = np.concatenate([[0], np.cumsum(self.events.events.code != DEAD)])
         slices = np.unique(np.stack([jobs.first, jobs.last]), axis=1)
         return int((alive[slices[1]] - alive[slices[0]]).sum())
+
+
+def _put(found: Results, places: Sequence[int], results: Results) -> None:
+    for place, own in zip(places, results, strict=True):
+        found[place] = own
 
 
 def _with_jobs(workload: Workload, jobs: Jobs) -> Workload:

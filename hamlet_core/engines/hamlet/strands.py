@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hamlet_core.algebra.aggregates import LATTICE, Component
 from hamlet_core.pattern.automaton import Automaton
@@ -36,6 +37,11 @@ class Strand:
     """Lattice: events bound to the alias multiply the total by their key; other events by 1."""
     instead: Automaton | None = None
     """Fold this automaton over the query's positions instead of its own, and give out a total per position."""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Strands of one workload with equal keys are equal."""
+        return self.query, self.riders, self.weight, self.instead
 
     @property
     def width(self) -> int:

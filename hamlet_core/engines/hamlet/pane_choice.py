@@ -1,0 +1,141 @@
+"""Lanes per window or pane maps: which of them folds the sliding windows of a specification for less.
+
+A burst moves a lane per position, number and open window, or one per row of the pane's map; pane maps must also be
+joined, once or twice per pane. Costs are in nanoseconds as measured with scaled numbers on one core of an AMD EPYC
+with 512-bit vectors; other arithmetics cost more, but on both sides of the scale.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hamlet_core.engines.hamlet.classes import ClassEvents
+from hamlet_core.engines.hamlet.frame import DEAD
+from hamlet_core.engines.hamlet.pane_maps import Outline, outline
+from hamlet_core.engines.hamlet.panes import Panes
+from hamlet_core.engines.hamlet.strands import Strand
+
+BLOCK = 60.0
+"""What a burst costs a block of lanes, and `LANE` each lane of it."""
+LANE = 0.85
+STEP = 17.0
+"""What a step over numbers side by side costs, and `NUMBER` each of them."""
+NUMBER = 0.4
+BURST = 120.0
+"""What finding a burst costs, beside its lanes; paid again where both ways are needed."""
+SAMPLE = 100_000
+"""Events that are looked at, in `PIECES`."""
+PIECES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Bursts:
+    """How often the state of a type moves, estimated from a sample."""
+
+    changes: dict[str, float]
+    """By type: bursts where no window begins or ends."""
+    share: dict[str, float]
+    """By type: of all events."""
+
+    def of(self, name: str, borders: int) -> float:
+        """Bursts of a type when they are cut at so many borders."""
+        return self.changes.get(name, 0.0) + borders * self.share.get(name, 0.0)
+
+
+def sample_bursts(events: ClassEvents) -> Bursts:
+    """Look at type changes in a few stretches of the events."""
+    code = events.events.code
+    length = len(code) if len(code) <= SAMPLE else SAMPLE // PIECES
+    begins = np.linspace(0, len(code) - length, 1 if len(code) <= SAMPLE else PIECES).astype(np.int64)
+    size = len(events.codes)
+    changes, seen, looked = np.zeros(size), np.zeros(size), 0
+    for begin in begins.tolist():
+        piece = code[begin : begin + length]
+        piece = piece[piece != DEAD]
+        starts = piece[1:][piece[1:] != piece[:-1]]
+        changes += np.bincount(starts, minlength=size)
+        seen += np.bincount(piece, minlength=size)
+        looked += length
+    scale = len(code) / max(looked, 1)
+    return Bursts(
+        {name: float(changes[number] * scale) for name, number in events.codes.items()},
+        {name: float(seen[number] / max(looked, 1)) for name, number in events.codes.items()},
+    )
+
+
+def panes_win(strands: Sequence[Strand], found: Bursts, panes: Panes, slots: int, *, alone: bool) -> bool:
+    """Whether pane maps cost less than lanes in so many slots, for strands of one specification that have maps.
+
+    `alone` says whether no other strand of the pass keeps its lanes.
+    """
+    # Both ways cut bursts where a window begins or ends, which is where a pane does.
+    borders = len(panes.tasks.first)
+    outlines = [outline(strand) for strand in strands]
+    by_window = _Lanes.of_windows(strands, slots)
+    by_row = _Lanes.of_rows(strands, outlines)
+    lanes = by_window.cost(found, borders) + len(panes.tasks.row) * by_window.numbers * NUMBER
+    joined = borders * join_cost(outlines)
+    again = sum(found.of(name, borders) for name in found.share) * BURST if not alone else 0.0
+    return by_row.cost(found, borders) + joined + again < lanes
+
+
+@dataclass(frozen=True, slots=True)
+class _Lanes:
+    """What a burst moves, by its type."""
+
+    lanes: dict[str, int]
+    blocks: dict[str, int]
+    numbers: int
+    """What begins anew with each window."""
+
+    @classmethod
+    def of_windows(cls, strands: Sequence[Strand], slots: int) -> _Lanes:
+        lanes: Counter[str] = Counter()
+        forms: dict[str, set[tuple[int, int]]] = defaultdict(set)
+        for strand in strands:
+            for position in strand.automaton.positions:
+                lanes[position.type] += strand.width * slots
+                forms[position.type].add((strand.width, _sources(strand, position.index)))
+        return cls(lanes, {name: len(own) for name, own in forms.items()}, sum(lanes.values()) // slots)
+
+    @classmethod
+    def of_rows(cls, strands: Sequence[Strand], outlines: Sequence[Outline]) -> _Lanes:
+        lanes: Counter[str] = Counter()
+        forms: dict[str, set[tuple[int, int]]] = defaultdict(set)
+        for strand, own in zip(strands, outlines, strict=True):
+            for _, reached in own.bases:
+                for place in reached:
+                    name = strand.automaton.positions[place].type
+                    lanes[name] += strand.width
+                    forms[name].add((strand.width, _sources(strand, place)))
+        return cls(lanes, {name: len(own) for name, own in forms.items()}, sum(lanes.values()))
+
+    def cost(self, found: Bursts, borders: int) -> float:
+        return sum(
+            found.of(name, borders) * (BLOCK * self.blocks[name] + LANE * count)
+            for name, count in self.lanes.items()
+        )
+
+
+def _sources(strand: Strand, position: int) -> int:
+    return sum(edge.target == position for edge in strand.automaton.edges)
+
+
+def join_cost(outlines: Sequence[Outline]) -> float:
+    """What a pane costs beside its bursts: its matrix is gathered, joined twice, and windows are read."""
+    cost = 0.0
+    for own, count in Counter(outlines).items():
+        entries = {entry for entry, _ in own.entries}
+        products = sum(
+            (middle, goal) in {(inlet, end) for inlet, end, _ in entries}
+            for _, middle, _ in entries
+            for goal in (-1, *range(len(own.bases)))
+        )
+        summands = sum(len(summands) for _, summands in own.entries)
+        steps = 2 * (2 * len(entries) + products) + 4 * own.width * (1 + len(own.bases)) + summands
+        cost += steps * (STEP + NUMBER * count)
+    return cost

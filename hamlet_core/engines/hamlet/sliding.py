@@ -1,0 +1,75 @@
+"""Sliding windows of one class: which strands pane maps fold, and the tables for them, made once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from hamlet_core.engines.hamlet.bursts import BurstJobs
+from hamlet_core.engines.hamlet.classes import ClassEvents
+from hamlet_core.engines.hamlet.pane_choice import Bursts, panes_win, sample_bursts
+from hamlet_core.engines.hamlet.pane_maps import has_map
+from hamlet_core.engines.hamlet.panes import PanePlan, Panes, fold_panes, panes_of, plan_panes
+from hamlet_core.engines.hamlet.strands import Strand
+
+
+@dataclass
+class Sliding:
+    """Mutable: keeps what it has made for a class of queries; equal strands are not prepared twice."""
+
+    events: ClassEvents
+    jobs: BurstJobs
+    windows: str = "auto"
+    """How overlapping windows are folded: by "lanes", by "panes" where a strand has maps, or what costs less."""
+    plans: dict[Any, PanePlan] = field(default_factory=dict)
+    chosen: dict[Any, dict[int, list[int]]] = field(default_factory=dict)
+
+    @cached_property
+    def panes(self) -> dict[int, Panes]:
+        """By specification whose windows overlap."""
+        return {
+            spec: panes_of(self.events, self.jobs, spec)
+            for spec, slots in enumerate(self.jobs.slots)
+            if slots > 1
+        }
+
+    @cached_property
+    def bursts(self) -> Bursts:
+        """An estimate."""
+        return sample_bursts(self.events)
+
+    def by_panes(self, strands: Sequence[Strand], specs: Sequence[int]) -> dict[int, list[int]]:
+        """By specification: places of the strands that pane maps fold; the rest keeps lanes."""
+        if self.windows == "lanes" or max(self.jobs.slots, default=1) == 1:
+            return {}
+        key = tuple(strand.key for strand in strands)
+        if key not in self.chosen:
+            self.chosen[key] = self._choose(strands, specs)
+        return self.chosen[key]
+
+    def _choose(self, strands: Sequence[Strand], specs: Sequence[int]) -> dict[int, list[int]]:
+        chosen = {}
+        for spec, panes in self.panes.items():
+            own = [place for place, strand in enumerate(strands) if specs[place] == spec and has_map(strand)]
+            if own and (self.windows == "panes" or self._cheaper(strands, own, spec, panes)):
+                chosen[spec] = own
+        return chosen
+
+    def _cheaper(self, strands: Sequence[Strand], own: Sequence[int], spec: int, panes: Panes) -> bool:
+        alone = len(own) == len(strands)
+        return panes_win(
+            [strands[place] for place in own], self.bursts, panes, self.jobs.slots[spec], alone=alone
+        )
+
+    def fold(
+        self, spec: int, strands: Sequence[Strand], values: Any, arithmetic: Any, *, closed_form: bool
+    ) -> tuple[list[list[Any]], int]:
+        """Results by strand and component, an array per row of the specification; and the number of bursts."""
+        key = spec, tuple(strand.key for strand in strands)
+        if key not in self.plans:
+            self.plans[key] = plan_panes(strands, self.events)
+        return fold_panes(
+            self.plans[key], self.panes[spec], self.events, values, arithmetic, closed_form=closed_form
+        )
