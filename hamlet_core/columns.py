@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hamlet_core.predicates.kinds import Kind
 
@@ -81,6 +80,8 @@ def decoded(array: Any) -> Any:
         if isinstance(array.type, pa.BaseExtensionType):
             array = array.storage
         elif pa.types.is_run_end_encoded(array.type):
+            import pyarrow.compute as pc
+
             array = pc.run_end_decode(array)
         else:
             array = array.dictionary_decode() if array.type.value_type == plain else decoded_dictionary(array)
@@ -173,6 +174,8 @@ def coded(array: Any) -> Any:
     """Text of any Arrow type as a dictionary of int32 codes and different large_string values."""
     if pa.types.is_dictionary(array.type) and is_text(array.type.value_type):
         words = array.dictionary.cast(pa.large_string())
+        import pyarrow.compute as pc
+
         if words.null_count == 0 and len(pc.unique(words)) == len(words):
             return pa.DictionaryArray.from_arrays(array.indices.cast(pa.int32()), words)
     return decoded(array).cast(pa.large_string()).dictionary_encode()

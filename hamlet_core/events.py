@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hamlet_core.columns import Mask, coded, decoded, filled, frozen, is_text, normalise, plain_type, selected
 from hamlet_core.encoded import Column, Stream, from_list
@@ -233,6 +232,8 @@ class _Gathering:
         labels = decoded(array)
         if not pa.types.is_string(labels.type):
             labels = labels.cast(pa.large_string())
+        import pyarrow.compute as pc
+
         return pc.dictionary_encode(labels)
 
     def _number(self, name: str | None) -> int:

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hamlet_core.algebra.aggregates import Shape
 from hamlet_core.algebra.arithmetic import Arithmetic, Unit
@@ -139,6 +138,8 @@ def _order(query: Integers, starts: Integers, texts: Any, text: Integers) -> Int
     rank = np.zeros(len(query), np.int64)
     if len(texts) > 1:
         codes = texts.dictionary_encode()  # bytes of UTF-8 sort as code points do
+        import pyarrow.compute as pc
+
         by_text = np.asarray(pc.sort_indices(codes.dictionary))
         ranks = np.empty(len(by_text), np.int64)
         ranks[by_text] = np.arange(len(by_text))

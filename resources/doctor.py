@@ -19,7 +19,7 @@ from resources.jars import DELTA_VERSION, find_jars, jar_findings, jar_places
 from resources.java import find_java, java_finding
 from resources.problems import EnvironmentProblem, Finding
 
-__all__ = ["EnvironmentProblem", "Finding", "diagnose", "require_healthy"]
+__all__ = ["EnvironmentProblem", "Finding", "diagnose", "kernels", "require_healthy"]
 
 PYTHON = (3, 11)
 SPARK_VERSION = "4.2.0"
@@ -54,6 +54,21 @@ def require_healthy(warehouse: Path | None = None, chosen: Environment | None = 
     """Raise EnvironmentProblem, with one line per problem, unless Spark can start."""
     if failed := tuple(finding for finding in diagnose(warehouse, chosen) if not finding.ok):
         raise EnvironmentProblem.of(failed)
+
+
+def kernels() -> Finding:
+    """Where the compiled engine keeps its kernels; without such a place every process compiles them for itself.
+
+    No part of `diagnose`: a run is slower without it, and starts all the same.
+    """
+    from hamlet_core.engines.hamlet.kernel_cache import cache_place
+
+    place = cache_place()
+    if place.directory is None:
+        cure = "set NUMBA_CACHE_DIR to a directory you can write"
+        return Finding("Kernels", False, "no directory to keep them in", cure, "E505")
+    kept = f"{place.kernels} compiled" if place.kernels else "none compiled yet, the first run will"
+    return Finding("Kernels", True, f"{place.directory}, {kept}")
 
 
 def _python() -> Finding:

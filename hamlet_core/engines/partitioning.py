@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hamlet_core.encoded import to_list
 from hamlet_core.engines.partitions import GroupKey, shown_value
@@ -135,6 +134,8 @@ def _codes(array: Any) -> _Codes:
     if pa.types.is_null(array.type):
         return _Codes(np.zeros(len(array), np.int64), 0, 1)
     if pa.types.is_int64(array.type):
+        import pyarrow.compute as pc
+
         ends = pc.min_max(array)
         low, high = ends["min"].as_py() or 0, ends["max"].as_py() or 0
         values = np.asarray(array.fill_null(low) if array.null_count else array)

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hamlet_core.columns import filled
 from hamlet_core.encoded import Column, to_list
@@ -28,6 +27,8 @@ def combinations(columns: Mapping[str, Column], names: Sequence[str]) -> tuple[C
     numbers = np.zeros(0, np.int64)
     for place, (codes, values) in enumerate(encoded.values()):
         mixed = numbers * len(values) + codes if place else codes
+        import pyarrow.compute as pc
+
         found = pc.dictionary_encode(pa.array(mixed))
         numbers = filled(found.indices).astype(np.int64)
     some_row = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
@@ -45,6 +46,8 @@ def _encoded(column: Column) -> tuple[Codes, list[Any]]:
     array = column.array
     if column.kind is Kind.NULL or array.null_count == len(array):
         return np.zeros(len(array), np.int64), [None]
+    import pyarrow.compute as pc
+
     words = array if pa.types.is_dictionary(array.type) else pc.dictionary_encode(array)
     values = to_list(words.dictionary)
     if words.null_count:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hamlet_core.columns import normalise
 from hamlet_core.events import EventSchema
@@ -39,12 +38,16 @@ def _of_type(table: pa.Table, schema: EventSchema, name: str) -> Any:
     """One Boolean per row."""
     if schema.type is None:
         return pa.chunked_array([pa.repeat(name == schema.type_value, table.num_rows)])
+    import pyarrow.compute as pc
+
     return pc.equal(_plain(table.column(schema.type)).cast(pa.large_string()), name)
 
 
 def _always_null(table: pa.Table, attribute: str, of_type: Any) -> bool:
     if attribute not in table.column_names:
         return False
+    import pyarrow.compute as pc
+
     return not _any(pc.and_(of_type, pc.is_valid(_plain(table.column(attribute)))))
 
 
@@ -55,4 +58,6 @@ def _plain(column: Any) -> Any:
 
 
 def _any(truths: Any) -> bool:
+    import pyarrow.compute as pc
+
     return bool(pc.any(truths).as_py())

@@ -1,4 +1,4 @@
-"""`hamlet doctor`: what Spark needs of this machine, a line each, with its cure."""
+"""`hamlet doctor`: what Spark and the kernels need of this machine, a line each, with its cure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pipelines.commands.options import debug_option, warehouse_option
 @warehouse_option
 @debug_option
 def doctor(warehouse: str) -> None:
-    """Look at Python, packages, Java, the Delta JARs, disk, loopback and memory; exit code 1 if one is red."""
-    from resources.doctor import diagnose
+    """Look at Python, packages, Java, the Delta JARs, disk, loopback, memory and compiled kernels; exit code 1 if one is red."""
+    from resources.doctor import diagnose, kernels
 
-    findings = diagnose(Path(warehouse))
+    findings = (*diagnose(Path(warehouse)), kernels())
     for finding in findings:
         mark = click.style("ok ", fg="green") if finding.ok else click.style("RED", fg="red", bold=True)
         click.echo(f"{mark}  {finding.line}")

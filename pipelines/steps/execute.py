@@ -68,7 +68,10 @@ def task_input(warehouse: Warehouse, settings: JobSettings) -> TaskInput:
 
 
 def refuse_what_cannot_fit(shared: TaskInput) -> None:
-    """Run the engine on no events at all, here: missing columns and wrong types are one error, before any task."""
+    """Run the engine on no events at all, here: missing columns and wrong types are one error, before any task.
+
+    Kernels are compiled by it too: once, not by every task of this machine at the same time.
+    """
     names = columns_read(shared.plans, shared)
     present = [shared.events.field(name) for name in names if name in shared.events.names]
     partials(

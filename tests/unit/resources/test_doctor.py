@@ -146,3 +146,20 @@ def test_environments_that_do_not_exist(environ: dict[str, str], message: str) -
     with pytest.raises(EnvironmentProblem, match=message) as caught:
         environment(None, environ)
     assert caught.value.code == "E509"
+
+
+def test_kernels_are_kept_where_one_can_write(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
+    finding = doctor.kernels()
+    assert finding.ok
+    assert finding.line.startswith(f"Kernels: {tmp_path}")
+    assert finding.line.endswith("none compiled yet, the first run will")
+
+
+def test_without_a_place_for_kernels_there_is_a_cure_and_no_refusal(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("hamlet_core.engines.hamlet.kernel_cache._Kernels._locator_classes", ())
+    line = doctor.kernels().line
+    assert line == "Kernels: no directory to keep them in -> set NUMBA_CACHE_DIR to a directory you can write"
+    assert "Kernels" not in findings(warehouse=tmp_path, chosen=LOCAL)
