@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hamlet_core.engines.hamlet.compilation import compiled
+from hamlet_core.engines.hamlet.compilation import compiled, compiled_inline
 from hamlet_core.engines.hamlet.event_gaps import push
 from hamlet_core.engines.hamlet.event_layout import (
     M_DIRTY,
@@ -33,7 +33,7 @@ from hamlet_core.engines.hamlet.numbers import add_product, load, multiply, one
 from hamlet_core.engines.hamlet.slicing import row_of
 
 
-@compiled
+@compiled_inline
 def binds(plan: Any, events: Any, event: int) -> bool:
     """Whether some position binds the event."""
     code = events.code[event]
@@ -46,7 +46,7 @@ def binds(plan: Any, events: Any, event: int) -> bool:
     return False
 
 
-@compiled
+@compiled_inline
 def gather_block(
     arena: Any, plan: Any, values: Any, memo: Any, events: Any, pairs: Any, event: int, slot: int
 ) -> None:
@@ -77,13 +77,13 @@ def _make_base(arena: Any, plan: Any, memo: Any, code: int) -> None:
     memo[memo[M_DIRTY] + code] = 0
 
 
-@compiled
+@compiled_inline
 def _add_moves(arena: Any, plan: Any, moves: int, block: int) -> None:
     for at in range(plan[moves], plan[moves + 1], 3):
         add_run(arena, block + plan[at + 1], plan[at], plan[at + 2])
 
 
-@compiled
+@compiled_inline
 def _bind(arena: Any, plan: Any, values: Any, code: int, row: int, slot: int) -> None:
     """What the event adds to the trends that took it."""
     loads, riders, weights = plan[P_LOADS] + code, plan[P_RIDERS] + code, plan[P_WEIGHTS] + code
@@ -95,7 +95,7 @@ def _bind(arena: Any, plan: Any, values: Any, code: int, row: int, slot: int) ->
         multiply(arena, slot + plan[at], plan[at + 1])
 
 
-@compiled
+@compiled_inline
 def commit_block(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, event: int, slot: int) -> None:
     """Add the block at `slot` to all that later events read."""
     code = events.code[event]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hamlet_core.engines.hamlet.compilation import compiled
+from hamlet_core.engines.hamlet.compilation import compiled, compiled_inline
 from hamlet_core.engines.hamlet.event_layout import (
     C_CODE,
     C_CONDITION,
@@ -151,7 +151,7 @@ def _reach(kind: int, size: int, below: int, found: int) -> int:
     return size - below
 
 
-@compiled
+@compiled_inline
 def ask(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, asked: int, event: int, slot: int) -> None:
     """Add to the block at `slot` what may precede the event, of the class that the plan names at `asked`."""
     number = plan[asked]
@@ -179,7 +179,7 @@ def ask(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, asked: int, e
         node &= node - 1
 
 
-@compiled
+@compiled_inline
 def _add_to_block(arena: Any, plan: Any, asked: int, node: int, slot: int) -> None:
     runs = plan[P_ASKED_RUN]
     for run in range(runs + 3 * plan[asked + 1], runs + 3 * plan[asked + 2], 3):
@@ -203,7 +203,7 @@ def _scan(
             _add_to_block(arena, plan, asked, address + place * lanes, slot)
 
 
-@compiled
+@compiled_inline
 def feed(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, fed: int, event: int, slot: int) -> None:
     """Keep an event, whose block is at `slot`, in the class that the plan names at `fed`."""
     number = plan[fed]
@@ -233,7 +233,7 @@ def feed(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, fed: int, ev
         node += node & -node
 
 
-@compiled
+@compiled_inline
 def _add_to_node(arena: Any, plan: Any, fed: int, node: int, slot: int) -> None:
     runs = plan[P_FED_RUN]
     for run in range(runs + 3 * plan[fed + 1], runs + 3 * plan[fed + 2], 3):
