@@ -25,6 +25,8 @@ LANE = 0.85
 STEP = 17.0
 """What a step over numbers side by side costs, and `NUMBER` each of them."""
 NUMBER = 0.4
+WINDOW = 3.0
+"""What a number costs that a window begins and ends with."""
 BURST = 120.0
 """What finding a burst costs, beside its lanes; paid again where both ways are needed."""
 SAMPLE = 100_000
@@ -67,8 +69,10 @@ def sample_bursts(events: ClassEvents) -> Bursts:
     )
 
 
-def panes_win(strands: Sequence[Strand], found: Bursts, panes: Panes, slots: int, *, alone: bool) -> bool:
-    """Whether pane maps cost less than lanes in so many slots, for strands of one specification that have maps.
+def costs(
+    strands: Sequence[Strand], found: Bursts, panes: Panes, slots: int, *, alone: bool
+) -> tuple[float, float]:
+    """What lanes in so many slots cost, and what pane maps do, for strands of one specification that have maps.
 
     `alone` says whether no other strand of the pass keeps its lanes.
     """
@@ -77,10 +81,9 @@ def panes_win(strands: Sequence[Strand], found: Bursts, panes: Panes, slots: int
     outlines = [outline(strand) for strand in strands]
     by_window = _Lanes.of_windows(strands, slots)
     by_row = _Lanes.of_rows(strands, outlines)
-    lanes = by_window.cost(found, borders) + len(panes.tasks.row) * by_window.numbers * NUMBER
-    joined = borders * join_cost(outlines)
-    again = sum(found.of(name, borders) for name in found.share) * BURST if not alone else 0.0
-    return by_row.cost(found, borders) + joined + again < lanes
+    lanes = by_window.cost(found, borders) + len(panes.tasks.row) * by_window.numbers * WINDOW
+    again = 0.0 if alone else sum(found.of(name, borders) for name in found.share) * BURST
+    return lanes, by_row.cost(found, borders) + borders * join_cost(outlines) + again
 
 
 @dataclass(frozen=True, slots=True)

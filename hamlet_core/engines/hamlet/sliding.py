@@ -9,7 +9,7 @@ from typing import Any
 
 from hamlet_core.engines.hamlet.bursts import BurstJobs
 from hamlet_core.engines.hamlet.classes import ClassEvents
-from hamlet_core.engines.hamlet.pane_choice import Bursts, panes_win, sample_bursts
+from hamlet_core.engines.hamlet.pane_choice import Bursts, costs, sample_bursts
 from hamlet_core.engines.hamlet.pane_maps import has_map
 from hamlet_core.engines.hamlet.panes import PanePlan, Panes, fold_panes, panes_of, plan_panes
 from hamlet_core.engines.hamlet.strands import Strand
@@ -58,10 +58,9 @@ class Sliding:
         return chosen
 
     def _cheaper(self, strands: Sequence[Strand], own: Sequence[int], spec: int, panes: Panes) -> bool:
-        alone = len(own) == len(strands)
-        return panes_win(
-            [strands[place] for place in own], self.bursts, panes, self.jobs.slots[spec], alone=alone
-        )
+        chosen, alone = [strands[place] for place in own], len(own) == len(strands)
+        by_lanes, by_panes = costs(chosen, self.bursts, panes, self.jobs.slots[spec], alone=alone)
+        return by_panes < by_lanes
 
     def fold(
         self, spec: int, strands: Sequence[Strand], values: Any, arithmetic: Any, *, closed_form: bool
