@@ -18,8 +18,10 @@ from hamlet_core.engines.hamlet.event_layout import (
     M_SLOTS,
     P_CODES,
     P_ENDS,
+    P_FOLDS,
     P_RESULT,
     P_SCRATCH,
+    P_SETS,
     P_STRAND,
     P_STRANDS,
     P_STRIDE,
@@ -90,25 +92,30 @@ def _fold(
 ) -> None:
     """Fold the events of a window, time stamp by time stamp."""
     begin, slots, stride = first, memo[M_SLOTS], plan[P_STRIDE]
+    negates, determines = plan[P_FOLDS] > 0, plan[P_SETS] > 0
     while begin < last:
         end = begin
         while end < last and events.time[end] == events.time[begin]:
             memo[memo[M_MATCHED] + end - begin] = 0
             if events.code[end] >= 0:
-                gather_starts(plan, memo, events, pairs, end)
+                if negates:
+                    gather_starts(plan, memo, events, pairs, end)
                 if binds(plan, events, end):
                     slot = slots + (end - begin) * stride
                     gather_block(arena, plan, values, memo, events, pairs, end, slot)
                     memo[memo[M_MATCHED] + end - begin] = 1
-                gather_standings(arena, plan, values, memo, events, pairs, end)
+                if determines:
+                    gather_standings(arena, plan, values, memo, events, pairs, end)
             end += 1
         if memo[M_SHORT]:
             return
-        commit_starts(arena, plan, memo)
+        if negates:
+            commit_starts(arena, plan, memo)
         for event in range(begin, end):
             if memo[memo[M_MATCHED] + event - begin]:
                 commit_block(arena, plan, memo, events, pairs, event, slots + (event - begin) * stride)
-        commit_standings(arena, plan, memo)
+        if determines:
+            commit_standings(arena, plan, memo)
         if memo[M_SHORT]:
             return
         begin = end
