@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hamlet_core.engines.hamlet.aligned_lanes import align, settle, step
 from hamlet_core.engines.hamlet.burst_program import (
     BIT,
     BURSTS,
@@ -70,7 +71,6 @@ from hamlet_core.engines.hamlet.lanes import (
 from hamlet_core.engines.hamlet.numbers import (
     add,
     add_product,
-    align,
     copy,
     double_times,
     is_zero,
@@ -78,8 +78,6 @@ from hamlet_core.engines.hamlet.numbers import (
     minus_one,
     multiply,
     one,
-    settle,
-    step,
     whole,
     zero,
 )

@@ -15,9 +15,9 @@ import numpy as np
 from hamlet_core.algebra.aggregates import LATTICE, Component, Role
 from hamlet_core.algebra.arithmetic import PRIME
 from hamlet_core.algebra.measuring import Extremes, Numbers
+from hamlet_core.engines.hamlet.arenas import LatticeValues, ScaledValues
 from hamlet_core.engines.hamlet.bursts import burst_jobs
 from hamlet_core.engines.hamlet.classes import class_events
-from hamlet_core.engines.hamlet.numbers import LatticeValues, ScaledValues
 from hamlet_core.engines.hamlet.passes import ClassPasses, Lattice, Results, Scaled
 from hamlet_core.engines.hamlet.residues import primes
 from hamlet_core.engines.hamlet.strands import Strand, lattice_strands, number_strands

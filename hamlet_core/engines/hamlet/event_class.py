@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from hamlet_core.engines.hamlet.arenas import LatticeNumbers, PlainNumbers, ResidueNumbers, ScaledNumbers
 from hamlet_core.engines.hamlet.event_folds import Conditions
 from hamlet_core.engines.hamlet.event_kernel import fold_windows
 from hamlet_core.engines.hamlet.event_layout import M_FOLDED, P_FREE, P_SETS, P_WIDTH, new_memo, packed
@@ -17,7 +18,6 @@ from hamlet_core.engines.hamlet.event_program import event_program
 from hamlet_core.engines.hamlet.event_runs import zero_run
 from hamlet_core.engines.hamlet.event_state import room_of
 from hamlet_core.engines.hamlet.frame import Events, Jobs, Predicates
-from hamlet_core.engines.hamlet.numbers import LatticeNumbers, PlainNumbers, ResidueNumbers, ScaledNumbers
 from hamlet_core.engines.hamlet.residues import residue_arena, times_constants
 from hamlet_core.engines.hamlet.strands import Strand
 from hamlet_core.language.syntax import Attribute, Expression

@@ -7,17 +7,9 @@ from typing import Any
 import numpy as np
 from numba.extending import overload
 
+from hamlet_core.engines.hamlet.arenas import PlainNumbers, ScaledNumbers, is_arena, power, put_scaled
 from hamlet_core.engines.hamlet.compilation import compiled
-from hamlet_core.engines.hamlet.numbers import (
-    PlainNumbers,
-    ScaledNumbers,
-    add,
-    copy,
-    is_arena,
-    power,
-    put_scaled,
-    zero,
-)
+from hamlet_core.engines.hamlet.numbers import add, copy, zero
 
 LIMIT = 2.0**900
 """Plain numbers beyond it are not trusted."""
@@ -40,10 +32,17 @@ def _add_of(arena: Any, index: int, source: int, count: int) -> Any:  # noqa: AR
             top = max(here, there)
             put_scaled(to, k, to.mantissa[k] * power(here - top) + mantissa[k] * power(there - top), top)
 
+    def plain(arena: Any, index: int, source: int, count: int) -> None:
+        to, other = arena.value[index : index + count], arena.value[source : source + count]
+        for k in range(count):
+            to[k] += other[k]
+
     def general(arena: Any, index: int, source: int, count: int) -> None:
         for k in range(count):
             add(arena, _unsigned(index + k), _unsigned(source + k))
 
+    if is_arena(arena, PlainNumbers):
+        return plain
     return scaled if is_arena(arena, ScaledNumbers) else general
 
 

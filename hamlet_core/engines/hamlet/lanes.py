@@ -12,19 +12,8 @@ from typing import Any
 import numpy as np
 from numba.extending import overload
 
-from hamlet_core.engines.hamlet.numbers import (
-    ZERO_EXPONENT,
-    ScaledNumbers,
-    add,
-    add_product,
-    copy,
-    grow,
-    is_arena,
-    multiply,
-    power,
-    put_scaled,
-    zero,
-)
+from hamlet_core.engines.hamlet.arenas import ZERO_EXPONENT, ScaledNumbers, is_arena, power, put_scaled
+from hamlet_core.engines.hamlet.numbers import add, add_product, copy, grow, multiply, zero
 
 
 def copy_lanes(arena: Any, target: int, source: int, size: int) -> None:

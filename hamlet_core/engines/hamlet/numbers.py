@@ -1,162 +1,28 @@
-"""Four arithmetics for the kernels: an arena of numbers, and the few operations that a kernel does on their addresses.
+# ruff: noqa: ARG001 - numba reads the arguments of an overload
+"""What a kernel does with numbers: operations of a commutative semiring on addresses of an arena.
 
-A kernel is written once, over an arena of any class below, and compiled once for each. All operations are of a
-commutative semiring: scaled and plain numbers, residues modulo several primes at once, and the lattice of MIN.
+Each is declared once, with its meaning, and has an implementation per class of numbers: a kernel is written once, and
+compiled once for each class.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic, overload
+from numba.extending import overload
 
-ZERO_EXPONENT = -(1 << 50)
-"""The exponent of a scaled zero: below that of every other number."""
-
-ABSENT = np.int64(2**63 - 1)
-"""Lattice: no trend at all."""
-
-NEUTRAL = np.int64(2**63 - 2)
-"""Lattice: a trend without such an event."""
-
-_SMALL = -1020
-_FRACTION = np.int64((1 << 52) - 1)
-_HALF_BITS = np.int64(1022 << 52)
-_LOW = np.uint64(0xFFFFFFFF)
-_SHIFT = np.uint64(32)
-_NOTHING = np.uint64(0)
-_UNIT = np.uint64(1)
-
-
-class ScaledNumbers(NamedTuple):
-    """value = mantissa * 2**exponent; mantissas lie in +-[0.5, 1), or are 0 with `ZERO_EXPONENT`."""
-
-    mantissa: Any
-    exponent: Any
-
-
-class PlainNumbers(NamedTuple):
-    """Doubles as they are: right as long as nothing leaves their range; whoever uses them must look."""
-
-    value: Any
-
-
-class ResidueNumbers(NamedTuple):
-    """Residues modulo odd primes below 2**62, in Montgomery form: `residue[number, prime]`."""
-
-    residue: Any
-    prime: Any
-    inverse: Any
-    """-1/prime modulo 2**64."""
-    square: Any
-    """2**128 modulo prime."""
-    one: Any
-    """2**64 modulo prime."""
-
-
-class LatticeNumbers(NamedTuple):
-    """Keys whose order is that of the values: plus is min, times is min of what exists."""
-
-    key: Any
-
-
-class ScaledValues(NamedTuple):
-    """Attribute values for scaled and plain numbers: `value[column, row]`, 0.0 where NULL."""
-
-    value: Any
-
-
-class ResidueValues(NamedTuple):
-    """Attribute values as whole numbers: significand * 2**shift, both `[column, row]`."""
-
-    significand: Any
-    shift: Any
-
-
-class LatticeValues(NamedTuple):
-    """Attribute values as keys, `NEUTRAL` where NULL."""
-
-    key: Any
-
-
-@intrinsic
-def _double_of(typing_context, bits):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, ARG001 - numba's protocol
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        return builder.bitcast(arguments[0], context.get_value_type(types.float64))
-
-    return types.float64(types.int64), generate
-
-
-@intrinsic
-def _bits_of(typing_context, double):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, ARG001 - numba's protocol
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        return builder.bitcast(arguments[0], context.get_value_type(types.int64))
-
-    return types.int64(types.float64), generate
-
-
-@njit(forceinline=True)
-def power(exponent: int) -> float:
-    """2.0**exponent for an exponent in [-1020, 0]; 0.0 below."""
-    return _double_of((np.int64(exponent) + np.int64(1023)) << np.int64(52)) if exponent >= _SMALL else 0.0
-
-
-@njit(forceinline=True)
-def put_scaled(numbers: ScaledNumbers, index: int, mantissa: float, exponent: int) -> None:
-    """Store mantissa * 2**exponent, normalised; the mantissa is finite and not subnormal."""
-    bits = _bits_of(mantissa)
-    grown = ((bits >> np.int64(52)) & np.int64(0x7FF)) - np.int64(1022)
-    zero = mantissa == 0.0
-    numbers.mantissa[index] = (
-        0.0 if zero else _double_of((bits & ~(np.int64(0x7FF) << np.int64(52))) | _HALF_BITS)
-    )
-    numbers.exponent[index] = ZERO_EXPONENT if zero else exponent + grown
-
-
-@njit(forceinline=True)
-def high(left: int, right: int) -> int:
-    """The upper 64 bits of a product of two unsigned 64-bit numbers."""
-    a, b = left >> _SHIFT, left & _LOW
-    c, d = right >> _SHIFT, right & _LOW
-    low = b * d
-    middle = a * d + (low >> _SHIFT)
-    other = b * c + (middle & _LOW)
-    return a * c + (middle >> _SHIFT) + (other >> _SHIFT)
-
-
-@njit(forceinline=True)
-def montgomery(left: int, right: int, prime: int, inverse: int) -> int:
-    """left * right / 2**64 modulo prime (Montgomery 1985)."""
-    low = left * right
-    result = high(left, right) + high(low * inverse, prime) + (_UNIT if low != _NOTHING else _NOTHING)
-    return result - prime if result >= prime else result
-
-
-def is_arena(arena: Any, kind: type) -> bool:
-    """Whether the type of an argument is that of an arena of this class."""
-    return isinstance(arena, types.BaseNamedTuple) and arena.instance_class is kind
-
-
-def _dispatch(scaled: Any, plain: Any, residue: Any, lattice: Any) -> Any:
-    """An overload that picks the implementation by the class of the arena, the first argument."""
-
-    def choose(arena: Any, *_: Any) -> Any:
-        for kind, implementation in (
-            (ScaledNumbers, scaled),
-            (PlainNumbers, plain),
-            (ResidueNumbers, residue),
-            (LatticeNumbers, lattice),
-        ):
-            if is_arena(arena, kind):
-                return implementation
-        return None
-
-    return choose
-
-
-# --- operations: each is declared once and has an implementation per class -----------------------
+from hamlet_core.engines.hamlet.arenas import (
+    ABSENT,
+    NEUTRAL,
+    NOTHING,
+    UNIT,
+    ZERO_EXPONENT,
+    by_class,
+    montgomery,
+    power,
+    put_scaled,
+)
 
 
 def zero(arena: Any, index: int) -> None:
@@ -168,19 +34,19 @@ def one(arena: Any, index: int) -> None:
 
 
 def copy(arena: Any, index: int, source: int) -> None:
-    """number = source."""
+    """Number = source."""
 
 
 def add(arena: Any, index: int, source: int) -> None:
-    """number += source."""
+    """Number += source."""
 
 
 def add_product(arena: Any, index: int, left: int, right: int) -> None:
-    """number += left * right."""
+    """Number += left * right."""
 
 
 def multiply(arena: Any, index: int, source: int) -> None:
-    """number *= source."""
+    """Number *= source."""
 
 
 def is_zero(arena: Any, index: int) -> bool:
@@ -188,15 +54,15 @@ def is_zero(arena: Any, index: int) -> bool:
 
 
 def load(arena: Any, index: int, values: Any, column: int, row: int) -> None:
-    """number = an attribute value; `column` -1 is the constant 1."""
+    """Number = an attribute value; `column` -1 is the constant 1."""
 
 
 def minus_one(arena: Any, index: int) -> None:
-    """number -= 1, for a whole number of at least 1."""
+    """Number -= 1, for a whole number of at least 1."""
 
 
 def halve(arena: Any, index: int) -> None:
-    """number /= 2."""
+    """Number /= 2."""
 
 
 @overload(zero, jit_options={"forceinline": True})
@@ -210,12 +76,12 @@ def _zero(arena: Any, index: int) -> Any:
 
     def residue(arena: Any, index: int) -> None:
         for k in range(arena.prime.shape[0]):
-            arena.residue[index, k] = _NOTHING
+            arena.residue[index, k] = NOTHING
 
     def lattice(arena: Any, index: int) -> None:
         arena.key[index] = ABSENT
 
-    return _dispatch(scaled, plain, residue, lattice)(arena)
+    return by_class(scaled, plain, residue, lattice)(arena)
 
 
 @overload(one, jit_options={"forceinline": True})
@@ -234,7 +100,7 @@ def _one(arena: Any, index: int) -> Any:
     def lattice(arena: Any, index: int) -> None:
         arena.key[index] = NEUTRAL
 
-    return _dispatch(scaled, plain, residue, lattice)(arena)
+    return by_class(scaled, plain, residue, lattice)(arena)
 
 
 @overload(copy, jit_options={"forceinline": True})
@@ -253,7 +119,7 @@ def _copy(arena: Any, index: int, source: int) -> Any:
     def lattice(arena: Any, index: int, source: int) -> None:
         arena.key[index] = arena.key[source]
 
-    return _dispatch(scaled, plain, residue, lattice)(arena)
+    return by_class(scaled, plain, residue, lattice)(arena)
 
 
 @overload(add, jit_options={"forceinline": True})
@@ -275,7 +141,7 @@ def _add(arena: Any, index: int, source: int) -> Any:
     def lattice(arena: Any, index: int, source: int) -> None:
         arena.key[index] = min(arena.key[index], arena.key[source])
 
-    return _dispatch(scaled, plain, residue, lattice)(arena)
+    return by_class(scaled, plain, residue, lattice)(arena)
 
 
 @overload(add_product, jit_options={"forceinline": True})
@@ -301,7 +167,7 @@ def _add_product(arena: Any, index: int, left: int, right: int) -> Any:
         if arena.key[left] != ABSENT and arena.key[right] != ABSENT:
             arena.key[index] = min(arena.key[index], arena.key[left], arena.key[right])
 
-    return _dispatch(scaled, plain, residue, lattice)(arena)
+    return by_class(scaled, plain, residue, lattice)(arena)
 
 
 @overload(multiply, jit_options={"forceinline": True})
@@ -325,7 +191,7 @@ def _multiply(arena: Any, index: int, source: int) -> Any:
         else:
             arena.key[index] = min(arena.key[index], arena.key[source])
 
-    return _dispatch(scaled, plain, residue, lattice)(arena)
+    return by_class(scaled, plain, residue, lattice)(arena)
 
 
 @overload(is_zero, jit_options={"forceinline": True})
@@ -342,7 +208,7 @@ def _is_zero(arena: Any, index: int) -> Any:
     def lattice(arena: Any, index: int) -> bool:
         return bool(arena.key[index] == ABSENT)
 
-    return _dispatch(scaled, plain, residue, lattice)(arena)
+    return by_class(scaled, plain, residue, lattice)(arena)
 
 
 @overload(load)
@@ -368,14 +234,12 @@ def _load(arena: Any, index: int, values: Any, column: int, row: int) -> Any:
             for _ in range(values.shift[column, row]):
                 number += number
                 number = number - prime if number >= prime else number
-            arena.residue[index, k] = (
-                prime - number if significand < 0 and number != _NOTHING else number
-            )
+            arena.residue[index, k] = prime - number if significand < 0 and number != NOTHING else number
 
     def lattice(arena: Any, index: int, values: Any, column: int, row: int) -> None:
         arena.key[index] = NEUTRAL if column < 0 else values.key[column, row]
 
-    return _dispatch(scaled, plain, residue, lattice)(arena)
+    return by_class(scaled, plain, residue, lattice)(arena)
 
 
 @overload(minus_one)
@@ -396,7 +260,7 @@ def _minus_one(arena: Any, index: int) -> Any:
     def lattice(arena: Any, index: int) -> None:
         pass
 
-    return _dispatch(scaled, plain, residue, lattice)(arena)
+    return by_class(scaled, plain, residue, lattice)(arena)
 
 
 @overload(halve)
@@ -411,25 +275,25 @@ def _halve(arena: Any, index: int) -> Any:
     def residue(arena: Any, index: int) -> None:
         for k in range(arena.prime.shape[0]):
             number = arena.residue[index, k]
-            odd = (number & _UNIT) != _NOTHING
-            arena.residue[index, k] = ((number + arena.prime[k]) if odd else number) >> _UNIT
+            odd = (number & UNIT) != NOTHING
+            arena.residue[index, k] = ((number + arena.prime[k]) if odd else number) >> UNIT
 
     def lattice(arena: Any, index: int) -> None:
         pass
 
-    return _dispatch(scaled, plain, residue, lattice)(arena)
+    return by_class(scaled, plain, residue, lattice)(arena)
 
 
 def whole(arena: Any, index: int, count: int) -> None:
-    """number = a whole number that is not negative."""
+    """Number = a whole number that is not negative."""
 
 
 def double_times(arena: Any, index: int, times: int) -> None:
-    """number *= 2**times."""
+    """Number *= 2**times."""
 
 
 def grow(arena: Any, index: int, source: int, factor: int) -> None:
-    """number += factor * (number + source), for a factor of 1 or more."""
+    """Number += factor * (number + source), for a factor of 1 or more."""
 
 
 @overload(grow, jit_options={"forceinline": True})
@@ -454,88 +318,7 @@ def _grow(arena: Any, index: int, source: int, factor: int) -> Any:
             total = montgomery(total, arena.residue[factor, k], prime, arena.inverse[k]) + number
             arena.residue[index, k] = total - prime if total >= prime else total
 
-    return _dispatch(scaled, None, residue, general)(arena)
-
-
-def align(arena: Any, target: int, source: int, size: int) -> None:
-    """Prepare lanes for `step`: numbers beside each other in both vectors get one exponent."""
-
-
-def step(arena: Any, target: int, source: int, size: int, follows: int, tied: int, count: int) -> None:
-    """`count` times: lanes of target += tied * (follows * target + source); `follows` is 0 or 1. After `align` only."""
-
-
-def settle(arena: Any, target: int, source: int, size: int) -> None:
-    """Normalise lanes after some `step`s; they stay aligned. Due before they grew by 2**1000."""
-
-
-@overload(align)
-def _align(arena: Any, target: int, source: int, size: int) -> Any:
-    def scaled(arena: Any, target: int, source: int, size: int) -> None:
-        for lane in range(size):
-            here, there = arena.exponent[target + lane], arena.exponent[source + lane]
-            top = max(here, there)
-            arena.mantissa[target + lane] *= power(here - top)
-            arena.mantissa[source + lane] *= power(there - top)
-            arena.exponent[target + lane] = top
-            arena.exponent[source + lane] = top
-
-    def other(arena: Any, target: int, source: int, size: int) -> None:
-        pass
-
-    return _dispatch(scaled, other, other, other)(arena)
-
-
-@overload(step)
-def _step(arena: Any, target: int, source: int, size: int, follows: int, tied: int, count: int) -> Any:
-    def scaled(
-        arena: Any, target: int, source: int, size: int, follows: int, tied: int, count: int
-    ) -> None:
-        # Slices, because their indices are known not to be negative: so the loop over lanes becomes vector code.
-        totals, inputs = arena.mantissa[target : target + size], arena.mantissa[source : source + size]
-        factor, times = np.float64(1 + follows * tied), np.float64(tied)
-        for _ in range(count):
-            for lane in range(size):
-                totals[lane] = totals[lane] * factor + inputs[lane] * times
-
-    def residue(
-        arena: Any, target: int, source: int, size: int, follows: int, tied: int, count: int
-    ) -> None:
-        for _ in range(count):
-            for lane in range(size):
-                for k in range(arena.prime.shape[0]):
-                    prime, number = arena.prime[k], arena.residue[target + lane, k]
-                    change = arena.residue[source + lane, k] + (number if follows == 1 else _NOTHING)
-                    change = change - prime if change >= prime else change
-                    for _ in range(tied):
-                        number += change
-                        number = number - prime if number >= prime else number
-                    arena.residue[target + lane, k] = number
-
-    def lattice(
-        arena: Any, target: int, source: int, size: int, follows: int, tied: int, count: int
-    ) -> None:
-        for lane in range(size if tied * count > 0 else 0):
-            arena.key[target + lane] = min(arena.key[target + lane], arena.key[source + lane])
-
-    return _dispatch(scaled, None, residue, lattice)(arena)
-
-
-@overload(settle)
-def _settle(arena: Any, target: int, source: int, size: int) -> Any:
-    def scaled(arena: Any, target: int, source: int, size: int) -> None:
-        for lane in range(size):
-            before = arena.exponent[target + lane]
-            put_scaled(arena, target + lane, arena.mantissa[target + lane], before)
-            if arena.mantissa[target + lane] != 0.0:
-                after = arena.exponent[target + lane]
-                arena.mantissa[source + lane] *= power(min(before - after, 0))
-                arena.exponent[source + lane] = after
-
-    def other(arena: Any, target: int, source: int, size: int) -> None:
-        pass
-
-    return _dispatch(scaled, other, other, other)(arena)
+    return by_class(scaled, None, residue, general)(arena)
 
 
 @overload(whole)
@@ -556,7 +339,7 @@ def _whole(arena: Any, index: int, count: int) -> Any:
     def lattice(arena: Any, index: int, count: int) -> None:
         arena.key[index] = NEUTRAL if count > 0 else ABSENT
 
-    return _dispatch(scaled, plain, residue, lattice)(arena)
+    return by_class(scaled, plain, residue, lattice)(arena)
 
 
 @overload(double_times)
@@ -577,4 +360,4 @@ def _double_times(arena: Any, index: int, times: int) -> Any:
     def lattice(arena: Any, index: int, times: int) -> None:
         pass
 
-    return _dispatch(scaled, plain, residue, lattice)(arena)
+    return by_class(scaled, plain, residue, lattice)(arena)

@@ -14,6 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet_core.engines.hamlet import bursts
+from hamlet_core.engines.hamlet.arenas import (
+    ABSENT,
+    ZERO_EXPONENT,
+    LatticeNumbers,
+    PlainNumbers,
+    ScaledNumbers,
+)
 from hamlet_core.engines.hamlet.burst_program import BurstProgram, bursts_fold
 from hamlet_core.engines.hamlet.classes import ClassEvents
 from hamlet_core.engines.hamlet.event_class import (
@@ -23,13 +30,6 @@ from hamlet_core.engines.hamlet.event_class import (
     fold_residues,
 )
 from hamlet_core.engines.hamlet.frame import DEAD, Events, Jobs
-from hamlet_core.engines.hamlet.numbers import (
-    ABSENT,
-    ZERO_EXPONENT,
-    LatticeNumbers,
-    PlainNumbers,
-    ScaledNumbers,
-)
 from hamlet_core.engines.hamlet.residues import residue_arena, times_constants
 from hamlet_core.engines.hamlet.sliding import Sliding
 from hamlet_core.engines.hamlet.strands import Strand

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from hamlet_core.algebra.arithmetic import PRIME
+from hamlet_core.engines.hamlet.arenas import ResidueNumbers, montgomery
 from hamlet_core.engines.hamlet.compilation import compiled_allocating
-from hamlet_core.engines.hamlet.numbers import ResidueNumbers, montgomery
 
 PRIME_BITS = 60.9
 """What each of the first several thousand primes brings."""

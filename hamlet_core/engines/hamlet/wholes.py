@@ -9,7 +9,7 @@ import numpy as np
 
 from hamlet_core.algebra.aggregates import LATTICE, Component, Role
 from hamlet_core.algebra.arithmetic import PRIME, Unit
-from hamlet_core.engines.hamlet.numbers import ResidueValues
+from hamlet_core.engines.hamlet.arenas import ResidueValues
 from hamlet_core.engines.hamlet.residues import PRIME_BITS, lifts, primes, rebuilt
 from hamlet_core.engines.hamlet.strands import UNIT_WEIGHT, Rider
 from hamlet_core.engines.hamlet.values import DIGIT, Whole, whole
