@@ -10,7 +10,7 @@ import hashlib
 import pickle
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,9 @@ from numba.core.caching import (
 
 HERE = Path(__file__).parent
 _ROOT = HERE.parents[2]
+_UNREADABLE = (OSError, EOFError, AttributeError, ImportError, IndexError, pickle.UnpicklingError)
+"""What reading kernels may raise that others wrote: a version before this one, or a process that was killed."""
+
 _COMPILED = re.compile(r"^from (numba|hamlet_core\.engines\.hamlet\.compilation)\b", re.MULTILINE)
 _IMPORTED = re.compile(r"^(?:from|import) (hamlet_core(?:\.\w+)+)", re.MULTILINE)
 
@@ -92,7 +95,8 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         """The kernel for these types; None where there is none, or none that can be read."""
         try:
             return super().load_overload(sig, target_context)
-        except (OSError, EOFError, pickle.UnpicklingError):
+        except _UNREADABLE:
+            self._forget()
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -100,8 +104,12 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         try:
             with _alone(Path(self.cache_path)):
                 super().save_overload(sig, data)
-        except OSError:
-            pass
+        except _UNREADABLE:
+            self._forget()
+
+    def _forget(self) -> None:
+        with suppress(OSError), _alone(Path(self.cache_path)):
+            self.flush()
 
 
 @contextmanager

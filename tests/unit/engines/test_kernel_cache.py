@@ -6,6 +6,7 @@ import logging
 import os
 import subprocess
 import sys
+from collections import namedtuple
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def doubled(x: int) -> int:
     return x + x
+
+
+def first_of(arrays: object) -> float:
+    return arrays[0][0]
 
 
 def test_the_first_run_says_once_that_it_compiles_and_the_second_does_not(tmp_path: Path) -> None:
@@ -111,6 +116,20 @@ def test_a_kernel_that_cannot_be_read_is_compiled_again(place: Path) -> None:
     kept.write_bytes(kept.read_bytes()[:100])
     again = compiled(doubled)
     assert (again(2), compiled_anew(again)) == (4, 1)
+
+
+def test_a_cache_that_names_what_is_gone_is_forgotten(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when a class of arguments has moved to another module in a newer version."""
+    monkeypatch.setattr(sys.modules[__name__], "Moved", namedtuple("Moved", ["array"]), raising=False)  # noqa: PYI024
+    globals()["Moved"].__module__ = __name__
+    arena = globals()["Moved"](np.zeros(2))
+    assert compiled(first_of)(arena) == 0
+    monkeypatch.undo()
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(place))
+    again = compiled(first_of)
+    assert (again((np.ones(2),)), compiled_anew(again)) == (1, 1)
+    last = compiled(first_of)
+    assert (last((np.ones(2),)), compiled_anew(last)) == (1, 0)
 
 
 def test_without_any_directory_kernels_are_compiled_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
