@@ -1,8 +1,8 @@
 """Lanes per window or pane maps: which of them folds the sliding windows of a specification for less.
 
 A burst moves a lane per position, number and open window, or one per row of the pane's map; pane maps must also be
-joined, once or twice per pane. Costs are in nanoseconds as measured with scaled numbers on one core of an AMD EPYC
-with 512-bit vectors; other arithmetics cost more, but on both sides of the scale.
+joined, about twice per pane. Prices were measured on one core of an AMD EPYC with 512-bit vectors; on other machines
+both sides of the scale change.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,14 +20,28 @@ from hamlet_core.engines.hamlet.pane_maps import Outline, outline
 from hamlet_core.engines.hamlet.panes import Panes
 from hamlet_core.engines.hamlet.strands import Strand
 
-BLOCK = 60.0
-"""What a burst costs a block of lanes, and `LANE` each lane of it."""
-LANE = 0.85
-STEP = 17.0
-"""What a step over numbers side by side costs, and `NUMBER` each of them."""
-NUMBER = 0.4
-WINDOW = 3.0
-"""What a number costs that a window begins and ends with."""
+
+class Prices(NamedTuple):
+    """Costs in nanoseconds."""
+
+    lane: float
+    """Of a lane that a burst moves."""
+    number: float
+    """Of each number of a step over numbers side by side."""
+    step: float = 17.0
+    """Of a step, beside its numbers."""
+    block: float = 60.0
+    """Of a block of lanes that a burst moves."""
+    window: float = 3.0
+    """Of a number that a window begins and ends with."""
+
+
+PRICES = Prices(lane=0.85, number=0.4)
+"""Of scaled numbers, which are vector code."""
+
+RESIDUES = Prices(lane=6.6, number=3.3, step=10.0)
+"""Of residues; more primes cost more of everything."""
+
 BURST = 120.0
 """What finding a burst costs, beside its lanes; paid again where both ways are needed."""
 SAMPLE = 100_000
@@ -70,7 +85,7 @@ def sample_bursts(events: ClassEvents) -> Bursts:
 
 
 def costs(
-    strands: Sequence[Strand], found: Bursts, panes: Panes, slots: int, *, alone: bool
+    strands: Sequence[Strand], found: Bursts, panes: Panes, slots: int, prices: Prices, *, alone: bool
 ) -> tuple[float, float]:
     """What lanes in so many slots cost, and what pane maps do, for strands of one specification that have maps.
 
@@ -81,9 +96,9 @@ def costs(
     outlines = [outline(strand) for strand in strands]
     by_window = _Lanes.of_windows(strands, slots)
     by_row = _Lanes.of_rows(strands, outlines)
-    lanes = by_window.cost(found, borders) + len(panes.tasks.row) * by_window.numbers * WINDOW
+    lanes = by_window.cost(found, borders, prices) + len(panes.tasks.row) * by_window.numbers * prices.window
     again = 0.0 if alone else sum(found.of(name, borders) for name in found.share) * BURST
-    return lanes, by_row.cost(found, borders) + borders * join_cost(outlines) + again
+    return lanes, by_row.cost(found, borders, prices) + borders * join_cost(outlines, prices) + again
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +132,9 @@ class _Lanes:
                     forms[name].add((strand.width, _sources(strand, place)))
         return cls(lanes, {name: len(own) for name, own in forms.items()}, sum(lanes.values()))
 
-    def cost(self, found: Bursts, borders: int) -> float:
+    def cost(self, found: Bursts, borders: int, prices: Prices) -> float:
         return sum(
-            found.of(name, borders) * (BLOCK * self.blocks[name] + LANE * count)
+            found.of(name, borders) * (prices.block * self.blocks[name] + prices.lane * count)
             for name, count in self.lanes.items()
         )
 
@@ -128,7 +143,7 @@ def _sources(strand: Strand, position: int) -> int:
     return sum(edge.target == position for edge in strand.automaton.edges)
 
 
-def join_cost(outlines: Sequence[Outline]) -> float:
+def join_cost(outlines: Sequence[Outline], prices: Prices) -> float:
     """What a pane costs beside its bursts: its matrix is gathered, joined twice, and windows are read."""
     cost = 0.0
     for own, count in Counter(outlines).items():
@@ -140,5 +155,5 @@ def join_cost(outlines: Sequence[Outline]) -> float:
         )
         summands = sum(len(summands) for _, summands in own.entries)
         steps = 2 * (2 * len(entries) + products) + 4 * own.width * (1 + len(own.bases)) + summands
-        cost += steps * (STEP + NUMBER * count)
+        cost += steps * (prices.step + prices.number * count)
     return cost

@@ -30,6 +30,7 @@ from hamlet_core.engines.hamlet.event_class import (
     fold_residues,
 )
 from hamlet_core.engines.hamlet.frame import DEAD, Events, Jobs
+from hamlet_core.engines.hamlet.pane_choice import PRICES, RESIDUES
 from hamlet_core.engines.hamlet.residues import residue_arena, times_constants
 from hamlet_core.engines.hamlet.sliding import Sliding
 from hamlet_core.engines.hamlet.strands import Strand
@@ -144,7 +145,8 @@ class ClassPasses:
 
     def _bursts(self, strands: Sequence[Strand], values: Any, arithmetic: Arithmetic) -> Results:
         specs = [self.spec_of[strand.query] for strand in strands]
-        by_panes = self.sliding.by_panes(strands, specs)
+        prices = RESIDUES if isinstance(arithmetic, _Residues) else PRICES
+        by_panes = self.sliding.by_panes(strands, specs, prices)
         in_panes = {place for own in by_panes.values() for place in own}
         lanes = [place for place in range(len(strands)) if place not in in_panes]
         found: Results = [[] for _ in strands]

@@ -9,7 +9,7 @@ from typing import Any
 
 from hamlet_core.engines.hamlet.bursts import BurstJobs
 from hamlet_core.engines.hamlet.classes import ClassEvents
-from hamlet_core.engines.hamlet.pane_choice import Bursts, costs, sample_bursts
+from hamlet_core.engines.hamlet.pane_choice import PRICES, Bursts, Prices, costs, sample_bursts
 from hamlet_core.engines.hamlet.pane_maps import has_map
 from hamlet_core.engines.hamlet.panes import PanePlan, Panes, fold_panes, panes_of, plan_panes
 from hamlet_core.engines.hamlet.strands import Strand
@@ -40,26 +40,32 @@ class Sliding:
         """An estimate."""
         return sample_bursts(self.events)
 
-    def by_panes(self, strands: Sequence[Strand], specs: Sequence[int]) -> dict[int, list[int]]:
+    def by_panes(
+        self, strands: Sequence[Strand], specs: Sequence[int], prices: Prices = PRICES
+    ) -> dict[int, list[int]]:
         """By specification: places of the strands that pane maps fold; the rest keeps lanes."""
         if self.windows == "lanes" or max(self.jobs.slots, default=1) == 1:
             return {}
-        key = tuple(strand.key for strand in strands)
+        key = prices, tuple(strand.key for strand in strands)
         if key not in self.chosen:
-            self.chosen[key] = self._choose(strands, specs)
+            self.chosen[key] = self._choose(strands, specs, prices)
         return self.chosen[key]
 
-    def _choose(self, strands: Sequence[Strand], specs: Sequence[int]) -> dict[int, list[int]]:
+    def _choose(
+        self, strands: Sequence[Strand], specs: Sequence[int], prices: Prices
+    ) -> dict[int, list[int]]:
         chosen = {}
-        for spec, panes in self.panes.items():
+        for spec in self.panes:
             own = [place for place, strand in enumerate(strands) if specs[place] == spec and has_map(strand)]
-            if own and (self.windows == "panes" or self._cheaper(strands, own, spec, panes)):
+            if own and (self.windows == "panes" or self._cheaper(strands, own, spec, prices)):
                 chosen[spec] = own
         return chosen
 
-    def _cheaper(self, strands: Sequence[Strand], own: Sequence[int], spec: int, panes: Panes) -> bool:
+    def _cheaper(self, strands: Sequence[Strand], own: Sequence[int], spec: int, prices: Prices) -> bool:
         chosen, alone = [strands[place] for place in own], len(own) == len(strands)
-        by_lanes, by_panes = costs(chosen, self.bursts, panes, self.jobs.slots[spec], alone=alone)
+        by_lanes, by_panes = costs(
+            chosen, self.bursts, self.panes[spec], self.jobs.slots[spec], prices, alone=alone
+        )
         return by_panes < by_lanes
 
     def fold(
