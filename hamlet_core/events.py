@@ -39,6 +39,8 @@ __all__ = [
 
 TIMESTAMP_TYPE = pa.timestamp("us", "UTC")
 _SHOWN_ROWS = 5
+_STRIDE = 1 << 18
+"""Rows that are looked at together where a copy of all would only be thrown away."""
 _FEW_ROWS = 65_536
 """Batches of a table that are smaller on average are concatenated first."""
 
@@ -218,8 +220,10 @@ class _Gathering:
             self._note(self.frame.type, "E204", _NULL, np.asarray(labels.is_null()), rows)
         table = np.array([*map(self._number, labels.dictionary.to_pylist()), -1], np.int32)
         codes = filled(labels.indices, len(table) - 1)
-        if not np.array_equal(table[:-1], np.arange(len(table) - 1)):
-            codes = np.take(table, codes)
+        same = int(np.argmin(table == np.arange(len(table))))  # names up to here keep their numbers
+        if len(codes) and not labels.null_count and int(codes.max()) < same:
+            return codes, None
+        codes = _renumbered(codes, table)
         if not labels.null_count and len(table) > 1 and table[:-1].min() >= 0:
             return codes, None
         kept = codes >= 0
@@ -297,7 +301,7 @@ class _Gathering:
             numbers = _one_array(self.sequences)
             last = np.asarray(numbers.is_null())
             return np.lexsort((filled(numbers), last, times))
-        if bool(np.all(times[1:] >= times[:-1])):
+        if _ascending(times):
             return None
         return np.argsort(times, kind="stable")
 
@@ -319,6 +323,23 @@ class _Gathering:
             return from_list([], source.kind, source.scale)
         values = _one_array(arrays)
         return values if order is None else values.take(pa.array(order))
+
+
+def _ascending(times: npt.NDArray[np.int64]) -> bool:
+    """Whether no time is less than the one before it; block by block, so that little memory is taken."""
+    blocks = range(0, len(times), _STRIDE)
+    return all(
+        bool(np.all(times[first + 1 : first + _STRIDE + 1] >= times[first : first + _STRIDE][: len(times) - 1 - first]))
+        for first in blocks
+    )
+
+
+def _renumbered(codes: npt.NDArray[np.int32], table: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """`table[codes]`, block by block: NumPy makes wide indices of what it is given."""
+    found = np.empty(len(codes), np.int32)
+    for first in range(0, len(codes), _STRIDE):
+        found[first : first + _STRIDE] = table[codes[first : first + _STRIDE]]
+    return found
 
 
 def _joined(arrays: list[npt.NDArray[Any]], number: type[np.generic]) -> npt.NDArray[Any]:
