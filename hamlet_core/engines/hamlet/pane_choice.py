@@ -36,7 +36,7 @@ class Prices(NamedTuple):
     """Of a number that a window begins and ends with."""
 
 
-PRICES = Prices(lane=0.85, number=0.4)
+PRICES = Prices(lane=1.25, number=0.4)
 """Of scaled numbers, which are vector code."""
 
 RESIDUES = Prices(lane=6.6, number=3.3, step=10.0)
