@@ -57,3 +57,19 @@ def test_engine(file, engine, arithmetic):
         if differences := harness.differences(found, case.expected, arithmetic):
             wrong[case.name] = case.text, differences
     assert wrong == {}
+
+
+@pytest.mark.parametrize("arithmetic", harness.ARITHMETICS)
+@pytest.mark.parametrize("file", harness.FILES)
+def test_kernels_do_all_the_work(file, arithmetic):
+    options = {"engine": "hamlet", "policy": "never", "arithmetic": arithmetic}
+    wrong = {}
+    for case in harness.load(file):
+        done = hamlet_core.execute(parsed(case.text), harness.table(case.events), schema=SCHEMA, **options)
+        folded, matched = done.counters.kernel_events, done.counters.matched_events
+        differences = harness.differences(done.results, case.expected, arithmetic)
+        if folded != matched or (case.expected and not folded):
+            differences.append(f"kernels folded {folded} events of {matched}")
+        if differences:
+            wrong[case.name] = case.text, differences
+    assert wrong == {}

@@ -20,6 +20,15 @@ GRETA, TWO_STEP = "engines/greta.py", "engines/two_step.py"
 PARTITIONS, PREPARED = "engines/partitions.py", "engines/prepared.py"
 AGGREGATES, ARITHMETIC = "algebra/aggregates.py", "algebra/arithmetic.py"
 CONSTRUCTION = "pattern/construction.py"
+BURSTS, PROGRAM = "engines/hamlet/burst_kernel.py", "engines/hamlet/burst_program.py"
+EVENTS, TREES = "engines/hamlet/event_kernel.py", "engines/hamlet/event_trees.py"
+SETS, GAPS, PATHS = (
+    "engines/hamlet/event_sets.py",
+    "engines/hamlet/event_gaps.py",
+    "engines/hamlet/event_paths.py",
+)
+NUMBERS, VALUES = "engines/hamlet/numbers.py", "engines/hamlet/values.py"
+CLASSES, WHOLES, ENGINE = "engines/hamlet/classes.py", "engines/hamlet/wholes.py", "engines/hamlet/engine.py"
 
 FAULTS = (
     # --- time and windows
@@ -192,4 +201,135 @@ def _over_all(fold: PathFold, element: Element) -> Element:
         "arithmetic.multiply(both, both)",
     ),
     Fault("halves modulo p are wrong", ARITHMETIC, "_HALF = (PRIME + 1) // 2", "_HALF = PRIME // 2"),
+    # --- the compiled engine: bursts
+    Fault(
+        "a burst of tied events is a chain of pairs",
+        BURSTS,
+        "whole(arena, grown + 2, tied + 1)",
+        "whole(arena, grown + 2, 2 * tied)",
+    ),
+    Fault(
+        "events of one time follow one another (bursts)",
+        BURSTS,
+        "            _change(arena, base, program, block)\n    for place in range(kinds):\n        _negate(",
+        "            _change(arena, base, program, block)\n            _commit(arena, base, program, state, block)\n"
+        "            _zero(arena, base + program.block[block, DELTA],"
+        " program.block[block, SIZE] * program.block[block, WIDTH])\n    for place in range(kinds):\n        _negate(",
+    ),
+    Fault(
+        "a negated match that begins with its window does not close the starts behind it",
+        BURSTS,
+        "if opened[windows, slot] <= since:",
+        "if opened[windows, slot] < since:",
+    ),
+    Fault(
+        "what waits at a gap goes into its oldest bucket",
+        BURSTS,
+        "bucket = state.buckets[wait[WAIT_GAP]] - 1 if",
+        "bucket = 0 if",
+    ),
+    Fault(
+        "a negated sequence may begin before the gap (compiled)",
+        BURSTS,
+        "fresh = max(fresh, state.latest[program.before[before]])",
+        "fresh = time if state.latest[program.before[before]] != NEVER else fresh",
+    ),
+    Fault(
+        "the slot of a closed window is not cleared",
+        BURSTS,
+        "        first, count = base + program.clear[item, 0] + slot, program.clear[item, 1]",
+        "        first, count = base + program.clear[item, 0] + slot, program.clear[item, 1] // 2",
+    ),
+    Fault(
+        "a burst is folded at once although its events feed another position",
+        PROGRAM,
+        "if source.type == target.type and source is not target:",
+        "if source.type == target.type and source is target:",
+    ),
+    # --- the compiled engine: events
+    Fault(
+        "`<=` on neighbours is `<`",
+        TREES,
+        "        return below + found",
+        "        return below",
+    ),
+    Fault(
+        "`>` on neighbours is `>=`",
+        TREES,
+        "return size - below - found",
+        "return size - below",
+    ),
+    Fault(
+        "a time stamp is committed event by event",
+        EVENTS,
+        "                    memo[memo[M_MATCHED] + end - begin] = 1",
+        "                    commit_block(arena, plan, memo, events, pairs, end, slot)",
+    ),
+    Fault(
+        "sets of positions are never told apart when they are merged",
+        SETS,
+        "while known >= 0 and not _equal(plan, memo, known, standing):",
+        "while known >= 0 and memo[_at(memo, known) + T_MEMBERS] != memo[_at(memo, standing) + T_MEMBERS]:",
+    ),
+    Fault(
+        "the young sum of a queue keeps what was dropped",
+        GAPS,
+        "if entry == memo[memo[M_QUEUE_MIDDLE] + queue]:",
+        "if entry == 0:",
+    ),
+    Fault(
+        "what flows into a position is not gathered again",
+        PATHS,
+        "    for at in range(plan[readers], plan[readers + 1]):\n        memo[memo[M_DIRTY] + plan[at]] = 1",
+        "    for at in range(plan[readers], plan[readers + 1]):\n        memo[memo[M_DIRTY] + plan[at]] = 0",
+    ),
+    Fault(
+        "a window contains its end (compiled)",
+        "engines/hamlet/slicing.py",
+        "indices[closing] * slide + within <= time[event]:",
+        "indices[closing] * slide + within < time[event]:",
+    ),
+    # --- the compiled engine: classes and numbers
+    Fault(
+        "an event is dead unless the last predicate of its type holds",
+        CLASSES,
+        "alive |= mask",
+        "alive = mask",
+    ),
+    Fault(
+        "predicates of different aliases on one type are one",
+        CLASSES,
+        "key = type_name, frozenset(_anonymous(condition) for condition in conditions)",
+        "key = type_name, len(conditions)",
+    ),
+    Fault(
+        "a prime too few",
+        WHOLES,
+        "needed = max(1, -(-bits * 10 // int(PRIME_BITS * 10)))",
+        "needed = max(1, bits * 10 // int(PRIME_BITS * 10))",
+    ),
+    Fault(
+        "a sum that cancels decides how many primes it needs",
+        ENGINE,
+        "if part is None or part.role is not Role.TOTAL:",
+        "if part is None or part.role is not Role.MAGNITUDE:",
+    ),
+    Fault(
+        "digits of negative numbers are larger than the number",
+        VALUES,
+        "sign * (abs(number) & (2**DIGIT - 1))",
+        "number & (2**DIGIT - 1)",
+    ),
+    Fault(
+        "a trend without such an event has no MIN (compiled)",
+        NUMBERS,
+        "arena.key[index] = ABSENT\n        else:\n            arena.key[index] = min(",
+        "arena.key[index] = ABSENT\n        else:\n            arena.key[index] = max(",
+    ),
+    Fault(
+        "a negative value is added modulo p as its absolute value",
+        NUMBERS,
+        "if significand < 0 and number != ",
+        "if significand == 1 and number != ",
+    ),
 )

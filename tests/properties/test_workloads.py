@@ -1,0 +1,51 @@
+"""hamlet == greta over random workloads too large to enumerate: digits and fingerprints to the bit; kernels did the work."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from tests.properties import agreement, workloads
+from tests.properties.constructs import AGGREGATES, CLAUSES, PATTERNS, constructs
+
+ALL = PATTERNS | CLAUSES | AGGREGATES
+
+
+def check(seeds):
+    """Compare the workloads of these seeds; how often constructs, classes, bursts and results occurred."""
+    reached: Counter[str] = Counter()
+    for seed in seeds:
+        case = workloads.task(Random(seed))
+        wrong, counters = agreement.compare(case.workload, case.table(), case.schema)
+        assert wrong == [], (seed, case)
+        for one in counters:
+            assert one.kernel_events == one.matched_events, (seed, case)
+            assert one.kernel_events > 0 or one.result_rows == 0, (seed, case)
+        reached.update(name for query in case.workload.queries for name in constructs(query))
+        reached.update(_merits(case, counters))
+    return reached
+
+
+def _merits(case, counters):
+    yield from ("several queries" for _ in case.workload.queries[1:2])
+    for one in counters[:1]:
+        yield from ("rows" for _ in range(one.result_rows > 0))
+        yield from ("bursts" for _ in range(0 < one.bursts < one.kernel_events))
+    merits = {"limits of types": case.wide, "time stamps": case.timestamps, "origin": case.origin}
+    yield from (name for name, there in merits.items() if there)
+    yield f"{len(workloads.classes(case))} sets of partition attributes"
+
+
+def test_engines_agree_on_large_workloads():
+    reached = check(range(200))
+    assert {name: reached[name] for name in ALL if not reached[name]} == {}
+    assert reached["rows"] > 100
+
+
+@pytest.mark.slow
+def test_engines_agree_on_twenty_thousand_large_workloads():
+    reached = check(range(10**6, 10**6 + 20_000))
+    assert {name: reached[name] for name in ALL if reached[name] < 300} == {}
+    others = ("several queries", "rows", "bursts", "limits of types", "time stamps", "origin")
+    others += tuple(f"{count} sets of partition attributes" for count in (1, 2, 3))
+    assert {name: reached[name] for name in others if reached[name] < 1_000} == {}
