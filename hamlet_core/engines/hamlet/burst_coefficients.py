@@ -1,0 +1,187 @@
+"""What the events of a burst amount to, for all lanes alike: how often a block grows, and what its sums gain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hamlet_core.engines.hamlet.burst_program import (
+    BIT,
+    NUMBERS,
+    SUM_FIRST,
+    SUM_NUMBERS,
+    SUM_STOP,
+    VALUE,
+    WEIGHT,
+    BurstProgram,
+)
+from hamlet_core.engines.hamlet.burst_state import holds_bit
+from hamlet_core.engines.hamlet.compilation import compiled
+from hamlet_core.engines.hamlet.frame import Events
+from hamlet_core.engines.hamlet.numbers import (
+    add,
+    add_product,
+    copy,
+    double_times,
+    load,
+    minus_one,
+    multiply,
+    one,
+    whole,
+    zero,
+)
+from hamlet_core.engines.hamlet.slicing import row_of
+
+STRIDE = 16
+"""Events that are compared at once while a burst lasts."""
+
+
+@compiled
+def _count(
+    arena: Any, events: Events, grown: int, first: int, last: int, code: int, bit: int, run: tuple[int, bool]
+) -> None:
+    """Coefficients of the events `first:last` of one type where only their number and ties matter.
+
+    `run` is how many events of the type there are (negative: not known) and whether some may be tied.
+    """
+    count, tied = run
+    if count < 0 or bit >= 0:
+        count = _matching(events, first, last, code, bit)
+    if count == 0:
+        zero(arena, grown)
+        zero(arena, grown + 1)
+        return
+    one(arena, grown)
+    double_times(
+        arena, grown, _grow_by_ties(arena, events, grown, first, last, code, bit, count) if tied else count
+    )
+    minus_one(arena, grown)
+    whole(arena, grown + 1, count)
+
+
+@compiled
+def _matching(events: Events, first: int, last: int, code: int, bit: int) -> int:
+    count = 0
+    begin, end = np.uint64(first), np.uint64(last)
+    if bit < 0:
+        for event in range(begin, end):
+            count += events.code[event] == code
+        return count
+    word, shift = np.uint64(bit >> 6), np.uint64(bit & 63)
+    for event in range(begin, end):
+        holds = (events.bits[event, word] >> shift) & np.uint64(1)
+        count += np.int64(holds) & np.int64(events.code[event] == code)
+    return count
+
+
+@compiled
+def _grow_by_ties(
+    arena: Any, events: Events, grown: int, first: int, last: int, code: int, bit: int, count: int
+) -> int:
+    """Multiply by 1 + m for every m > 1 events of one time; returns how many events stand alone."""
+    time, event, alone = events.time, first + 1, count
+    while event < last:
+        if event + STRIDE <= last:
+            equal, here = False, np.uint64(event)
+            for ahead in range(np.uint64(STRIDE)):
+                equal |= time[here + ahead] == time[here + ahead - np.uint64(1)]
+            if not equal:
+                event += STRIDE
+                continue
+        if time[event] != time[event - 1]:
+            event += 1
+            continue
+        begin = event - 1
+        while event < last and time[event] == time[begin]:
+            event += 1
+        tied = _matching(events, begin, event, code, bit)
+        if tied > 1:
+            alone -= tied
+            whole(arena, grown + 2, tied + 1)
+            multiply(arena, grown, grown + 2)
+    return alone
+
+
+@compiled
+def measure(
+    arena: Any,
+    base: int,
+    program: BurstProgram,
+    values: Any,
+    events: Events,
+    first: int,
+    last: int,
+    code: int,
+    run: tuple[int, bool],
+) -> None:
+    """All coefficients of a type for the events `first:last`: its own of them, time stamp by time stamp."""
+    for growth in range(program.growth_first[code], program.growth_first[code + 1]):
+        row = program.growth[growth]
+        if row[WEIGHT] < 0 and row[SUM_FIRST] == row[SUM_STOP]:
+            _count(arena, events, base + row[NUMBERS], first, last, code, row[BIT], run)
+            continue
+        grown = base + program.growth[growth, NUMBERS]
+        zero(arena, grown)
+        zero(arena, grown + 1)
+        for place in range(program.growth[growth, SUM_FIRST], program.growth[growth, SUM_STOP]):
+            number = base + program.sum[place, SUM_NUMBERS]
+            zero(arena, number)
+            zero(arena, number + 1)
+        event = first
+        while event < last:
+            stamp, end = events.time[event], event + 1
+            while end < last and events.time[end] == stamp:
+                end += 1
+            _measure_stamp(arena, base, program, values, events, event, end, code, growth)
+            event = end
+
+
+@compiled
+def _measure_stamp(
+    arena: Any,
+    base: int,
+    program: BurstProgram,
+    values: Any,
+    events: Events,
+    first: int,
+    last: int,
+    code: int,
+    growth: int,
+) -> None:
+    """One time stamp: u grows to (1 + tied) u, and a sum s to (1 + tied) s + (sum of its values) u."""
+    bit, weight = program.growth[growth, BIT], program.growth[growth, WEIGHT]
+    grown = base + program.growth[growth, NUMBERS]
+    added, tied, value = grown + 1, grown + 2, grown + 3
+    count = 0
+    zero(arena, tied)
+    for event in range(first, last):
+        if events.code[event] == code and holds_bit(events, event, bit):
+            count += 1
+            if weight >= 0:
+                load(arena, value, values, weight, row_of(events, event))
+                add(arena, tied, value)
+    if count == 0:
+        return
+    if weight < 0:
+        whole(arena, tied, count)
+    for place in range(program.growth[growth, SUM_FIRST], program.growth[growth, SUM_STOP]):
+        column, total = program.sum[place, VALUE], base + program.sum[place, SUM_NUMBERS]
+        here, product = total + 2, total + 3
+        if column < 0:
+            copy(arena, here, tied)
+        else:
+            zero(arena, here)
+            for event in range(first, last):
+                if events.code[event] == code and holds_bit(events, event, bit):
+                    load(arena, value, values, column, row_of(events, event))
+                    add(arena, here, value)
+        copy(arena, product, total)
+        add_product(arena, total, product, tied)
+        add_product(arena, total, here, grown)
+        add(arena, total, here)
+        add(arena, total + 1, here)
+    copy(arena, value, grown)
+    add_product(arena, grown, value, tied)
+    add(arena, grown, tied)
+    add(arena, added, tied)

@@ -1,0 +1,180 @@
+"""What a burst does to lanes: a block of them moves by coefficients at once, or step by step where that is cheaper.
+
+A block moves by `u = inputs + totals; totals += grown * u` where a position follows itself, and by
+`totals += added * inputs` where it does not. Changes of one time stamp wait in `delta` until they are committed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hamlet_core.engines.hamlet.aligned_lanes import align, settle, step
+from hamlet_core.engines.hamlet.burst_program import (
+    DELTA,
+    FOLLOWS_ITSELF,
+    GROWTH,
+    NUMBERS,
+    RIDER,
+    SIZE,
+    SOURCE,
+    SOURCES,
+    SUM_NUMBERS,
+    TOTAL,
+    WAIT,
+    WAIT_BASE,
+    WAIT_GAP,
+    WAIT_STRIDE,
+    WAITS,
+    WIDTH,
+    BurstProgram,
+)
+from hamlet_core.engines.hamlet.burst_state import Negations
+from hamlet_core.engines.hamlet.compilation import compiled, compiled_inline
+from hamlet_core.engines.hamlet.frame import Events
+from hamlet_core.engines.hamlet.lanes import (
+    add_gathered_lanes,
+    add_lanes,
+    add_multiple_lanes,
+    gather_lanes,
+    grow_lanes,
+    multiply_lanes,
+    zero_lanes,
+)
+from hamlet_core.engines.hamlet.numbers import is_zero
+
+ROOM = 900
+"""Bits that mantissas may grow by before they are normalised."""
+
+
+@compiled
+def _gather(arena: Any, base: int, target: int, table: Any, place: int, size: int) -> None:
+    gather_lanes(arena, target, base, table, place, size)
+
+
+@compiled
+def _gather_more(arena: Any, base: int, target: int, table: Any, place: int, size: int) -> None:
+    add_gathered_lanes(arena, target, base, table, place, size)
+
+
+@compiled
+def add_vector(arena: Any, target: int, source: int, size: int) -> None:
+    """Lanes of target += lanes of source."""
+    add_lanes(arena, target, source, size)
+
+
+@compiled
+def _multiply(arena: Any, target: int, factor: int, size: int) -> None:
+    multiply_lanes(arena, target, factor, size)
+
+
+@compiled
+def _add_multiple(arena: Any, target: int, source: int, factor: int, size: int) -> None:
+    add_multiple_lanes(arena, target, source, factor, size)
+
+
+@compiled
+def _grow(arena: Any, target: int, source: int, factor: int, size: int) -> None:
+    grow_lanes(arena, target, source, factor, size)
+
+
+@compiled
+def zero_vector(arena: Any, target: int, size: int) -> None:
+    """Lanes of target are 0."""
+    zero_lanes(arena, target, size)
+
+
+@compiled
+def change(arena: Any, base: int, program: BurstProgram, block: int) -> None:
+    """Into `delta`: what the burst in hand adds to the totals of a block."""
+    row = program.block[block]
+    size, width = row[SIZE], row[WIDTH]
+    total, delta = base + row[TOTAL], base + row[DELTA]
+    grown = base + program.growth[row[GROWTH], NUMBERS] + 1 - row[FOLLOWS_ITSELF]
+    place = row[SOURCE]
+    for source in range(row[SOURCES]):
+        for component in range(width):
+            target = delta + component * size
+            if source == 0:
+                _gather(arena, base, target, program.source, place, size)
+            else:
+                _gather_more(arena, base, target, program.source, place, size)
+            place += size
+    if row[SOURCES] == 0:
+        zero_vector(arena, delta, size * width)
+    if row[FOLLOWS_ITSELF]:
+        add_vector(arena, delta, total, size * width)
+    for component in range(1, width):
+        target = delta + component * size
+        _multiply(arena, target, grown, size)
+        rider = program.rider[row[RIDER] + component - 1]
+        if rider >= 0:
+            number = base + program.sum[rider, SUM_NUMBERS] + 1 - row[FOLLOWS_ITSELF]
+            _add_multiple(arena, target, delta, number, size)
+    _multiply(arena, delta, grown, size)
+
+
+@compiled
+def grow_plain(arena: Any, base: int, program: BurstProgram, block: int) -> None:
+    """A block that follows itself, has one source, no riders and nothing waiting behind it: the commonest, in one go."""
+    row = program.block[block]
+    size, total, delta = row[SIZE], base + row[TOTAL], base + row[DELTA]
+    factor = base + program.growth[row[GROWTH], NUMBERS]
+    if not is_zero(arena, factor):
+        _gather(arena, base, delta, program.source, row[SOURCE], size)
+        _grow(arena, total, delta, factor, size)
+
+
+@compiled
+def step_through(
+    arena: Any, base: int, program: BurstProgram, events: Events, block: int, first: int, last: int, code: int
+) -> None:
+    """The same for such a block, or one that does not follow itself, event by event with its inputs kept at hand."""
+    row = program.block[block]
+    size, total, delta, follows = row[SIZE], base + row[TOTAL], base + row[DELTA], row[FOLLOWS_ITSELF]
+    _gather(arena, base, delta, program.source, row[SOURCE], size)
+    align(arena, total, delta, size)
+    grown, event = 0, first
+    while event < last:
+        count = 0
+        while event < last and grown + 1 <= ROOM and _stands_alone(events, event, last, code):
+            count += 1
+            grown += 1
+            event += 1
+        step(arena, total, delta, size, follows, 1, count)
+        if event == last:
+            break
+        if grown + 1 > ROOM:
+            settle(arena, total, delta, size)
+            grown = 0
+            continue
+        tied, bits, stamp = 0, 1, events.time[event]
+        while event < last and events.time[event] == stamp:
+            tied += events.code[event] == code
+            event += 1
+        while (tied + 1) >> bits:
+            bits += 1
+        if grown + bits > ROOM:
+            settle(arena, total, delta, size)
+            grown = 0
+        grown += bits
+        step(arena, total, delta, size, follows, tied, 1)
+    settle(arena, total, delta, size)
+
+
+@compiled_inline
+def _stands_alone(events: Events, event: int, last: int, code: int) -> bool:
+    """Whether an event of a burst is none of the dead ones and shares its time with no later one."""
+    alone = event + 1 == last or events.time[event + 1] != events.time[event]
+    return bool(alone and events.code[event] == code)
+
+
+@compiled
+def commit(arena: Any, base: int, program: BurstProgram, state: Negations, block: int) -> None:
+    """Add the changes of a block to its totals, and to what waits behind them."""
+    row = program.block[block]
+    size, delta = row[SIZE] * row[WIDTH], base + row[DELTA]
+    add_vector(arena, base + row[TOTAL], delta, size)
+    for place in range(row[WAIT], row[WAIT] + row[WAITS]):
+        wait = program.wait[place]
+        bucket = state.buckets[wait[WAIT_GAP]] - 1 if wait[WAIT_GAP] >= 0 else 0
+        add_vector(arena, base + wait[WAIT_BASE] + bucket * wait[WAIT_STRIDE], delta, size)

@@ -1,0 +1,152 @@
+"""Negation in the burst kernel: how late matches of negated patterns start, and what waits at the gaps they close."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hamlet_core.engines.hamlet.burst_lanes import add_vector, zero_vector
+from hamlet_core.engines.hamlet.burst_program import (
+    CELL,
+    CELL_SLOTS,
+    CELL_STRIDE,
+    GAP_START,
+    GAP_WINDOWS,
+    N_BEFORE,
+    N_BEFORE_STOP,
+    N_BIT,
+    N_ENDS,
+    N_PATTERN,
+    N_POSITION,
+    N_STARTS,
+    BurstProgram,
+)
+from hamlet_core.engines.hamlet.burst_state import NEVER, Negations, holds_bit
+from hamlet_core.engines.hamlet.compilation import compiled
+from hamlet_core.engines.hamlet.frame import Events
+from hamlet_core.engines.hamlet.numbers import copy, zero
+
+
+@compiled
+def negate(
+    arena: Any,
+    base: int,
+    program: BurstProgram,
+    state: Negations,
+    opened: Any,
+    events: Events,
+    first: int,
+    last: int,
+    code: int,
+) -> None:
+    """Advance the negated patterns by the events of a type in `first:last`, which have one time stamp."""
+    begin, stop = program.negation_first[code], program.negation_first[code + 1]
+    time = events.time[first]
+    for place in range(begin, stop):
+        row = program.negation[place]
+        fresh = NEVER
+        for event in range(first, last):
+            if events.code[event] == code and holds_bit(events, event, row[N_BIT]):
+                fresh = time if row[N_STARTS] else NEVER
+                for before in range(row[N_BEFORE], row[N_BEFORE_STOP]):
+                    fresh = max(fresh, state.latest[program.before[before]])
+                break
+        state.fresh[row[N_POSITION]] = max(fresh, state.latest[row[N_POSITION]])
+
+
+@compiled
+def negate_commit(program: BurstProgram, state: Negations, code: int) -> None:
+    """Commit what `negate` found; `fresh` then differs from `latest` where something is to be dropped."""
+    for place in range(program.negation_first[code], program.negation_first[code + 1]):
+        row = program.negation[place]
+        position, pattern = row[N_POSITION], row[N_PATTERN]
+        if state.fresh[position] == state.latest[position]:
+            continue
+        state.latest[position] = state.fresh[position]
+        state.fresh[position] = NEVER
+        if row[N_ENDS]:
+            state.since[pattern] = max(state.since[pattern], state.latest[position])
+
+
+@compiled
+def drop(
+    arena: Any, base: int, program: BurstProgram, state: Negations, opened: Any, time: int, code: int
+) -> None:
+    """Matches that end now drop what waited since before they began, once all types of the time stamp are committed."""
+    for place in range(program.negation_first[code], program.negation_first[code + 1]):
+        row = program.negation[place]
+        position, pattern = row[N_POSITION], row[N_PATTERN]
+        if state.fresh[position] == state.latest[position]:
+            continue
+        state.fresh[position] = state.latest[position]
+        for item in range(program.pattern_gaps_first[pattern], program.pattern_gaps_first[pattern + 1]):
+            _cut(arena, base, program, state, opened, program.pattern_gaps[item], time)
+
+
+@compiled
+def _cut(
+    arena: Any, base: int, program: BurstProgram, state: Negations, opened: Any, gap: int, time: int
+) -> None:
+    """Drop what waits at a gap since before its latest negated match began, and close starts behind it."""
+    since = NEVER
+    for item in range(program.gap_patterns_first[gap], program.gap_patterns_first[gap + 1]):
+        since = max(since, state.since[program.gap_patterns[item]])
+    _cut_buckets(arena, base, program, state, gap, since)
+    start, windows = program.gap[gap, GAP_START], program.gap[gap, GAP_WINDOWS]
+    if start >= 0:
+        for slot in range(program.slots[windows]):
+            if opened[windows, slot] <= since:
+                zero(arena, base + start + slot)
+
+
+@compiled
+def _cut_buckets(
+    arena: Any, base: int, program: BurstProgram, state: Negations, gap: int, since: int
+) -> None:
+    """New buckets: one from `since` on, and one from every time at which a match that can go on has begun."""
+    bounds, count = state.bounds, 1
+    bounds[0] = since
+    for item in range(program.gap_positions_first[gap], program.gap_positions_first[gap + 1]):
+        begun = state.latest[program.gap_positions[item]]
+        place = count
+        while place > 0 and bounds[place - 1] > begun:
+            place -= 1
+        if place > 0 and bounds[place - 1] < begun:
+            for later in range(count, place, -1):
+                bounds[later] = bounds[later - 1]
+            bounds[place] = begun
+            count += 1
+    first, last = program.gap_waits_first[gap], program.gap_waits_first[gap + 1]
+    kept = -1
+    for bucket in range(state.buckets[gap]):
+        target = -1
+        while target + 1 < count and bounds[target + 1] <= state.bound[gap, bucket]:
+            target += 1
+        for item in range(first, last):
+            cell = program.gap_waits[item]
+            source = base + cell[CELL] + bucket * cell[CELL_STRIDE]
+            if target < 0:
+                zero_vector(arena, source, cell[CELL_SLOTS])
+            elif target != bucket:
+                into = base + cell[CELL] + target * cell[CELL_STRIDE]
+                if target != kept:
+                    for slot in range(cell[CELL_SLOTS]):
+                        copy(arena, into + slot, source + slot)
+                else:
+                    add_vector(arena, into, source, cell[CELL_SLOTS])
+                zero_vector(arena, source, cell[CELL_SLOTS])
+        kept = target
+    state.buckets[gap] = count
+    for bucket in range(count):
+        state.bound[gap, bucket] = bounds[bucket]
+
+
+@compiled
+def forget(state: Negations) -> None:
+    """A new partition: nothing has matched."""
+    for position in range(state.latest.shape[0]):
+        state.latest[position] = state.fresh[position] = NEVER
+    for pattern in range(state.since.shape[0]):
+        state.since[pattern] = NEVER
+    for gap in range(state.buckets.shape[0]):
+        state.buckets[gap] = 1
+        state.bound[gap, 0] = NEVER
