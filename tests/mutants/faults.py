@@ -21,6 +21,14 @@ PARTITIONS, PREPARED = "engines/partitions.py", "engines/prepared.py"
 AGGREGATES, ARITHMETIC = "algebra/aggregates.py", "algebra/arithmetic.py"
 CONSTRUCTION = "pattern/construction.py"
 BURSTS, PROGRAM = "engines/hamlet/burst_kernel.py", "engines/hamlet/burst_program.py"
+COEFFICIENTS, LANES = "engines/hamlet/burst_coefficients.py", "engines/hamlet/burst_lanes.py"
+NEGATIONS, WINDOWS = "engines/hamlet/burst_negations.py", "engines/hamlet/burst_windows.py"
+GROWTH, WAITING, LANES, SLOTS = (
+    "engines/hamlet/burst_coefficients.py",
+    "engines/hamlet/burst_negations.py",
+    "engines/hamlet/burst_lanes.py",
+    "engines/hamlet/burst_windows.py",
+)
 EVENTS, TREES = "engines/hamlet/event_kernel.py", "engines/hamlet/event_trees.py"
 SETS, GAPS, PATHS = (
     "engines/hamlet/event_sets.py",
@@ -204,41 +212,39 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     # --- the compiled engine: bursts
     Fault(
         "a burst of tied events is a chain of pairs",
-        BURSTS,
+        GROWTH,
         "whole(arena, grown + 2, tied + 1)",
         "whole(arena, grown + 2, 2 * tied)",
     ),
     Fault(
         "events of one time follow one another (bursts)",
         BURSTS,
-        "            _change(arena, base, program, block)\n    for place in range(kinds):\n        _negate(",
-        "            _change(arena, base, program, block)\n            _commit(arena, base, program, state, block)\n"
-        "            _zero(arena, base + program.block[block, DELTA],"
-        " program.block[block, SIZE] * program.block[block, WIDTH])\n    for place in range(kinds):\n        _negate(",
+        "if event == stop or time[event] != time[last]:",
+        "if event <= stop:",
     ),
     Fault(
         "a negated match that begins with its window does not close the starts behind it",
-        BURSTS,
+        WAITING,
         "if opened[windows, slot] <= since:",
         "if opened[windows, slot] < since:",
     ),
     Fault(
         "what waits at a gap goes into its oldest bucket",
-        BURSTS,
+        LANES,
         "bucket = state.buckets[wait[WAIT_GAP]] - 1 if",
         "bucket = 0 if",
     ),
     Fault(
         "a negated sequence may begin before the gap (compiled)",
-        BURSTS,
+        WAITING,
         "fresh = max(fresh, state.latest[program.before[before]])",
         "fresh = time if state.latest[program.before[before]] != NEVER else fresh",
     ),
     Fault(
         "the slot of a closed window is not cleared",
-        BURSTS,
-        "        first, count = base + program.clear[item, 0] + slot, program.clear[item, 1]",
-        "        first, count = base + program.clear[item, 0] + slot, program.clear[item, 1] // 2",
+        SLOTS,
+        "first, count = base + program.clear[item, 0] + slot, program.clear[item, 1]",
+        "first, count = base + program.clear[item, 0] + slot, program.clear[item, 1] // 2",
     ),
     Fault(
         "a burst is folded at once although its events feed another position",
@@ -262,8 +268,8 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     Fault(
         "a time stamp is committed event by event",
         EVENTS,
-        "                    memo[memo[M_MATCHED] + end - begin] = 1",
-        "                    commit_block(arena, plan, memo, events, pairs, end, slot)",
+        "memo[memo[M_MATCHED] + end - begin] = 1",
+        "commit_block(arena, plan, memo, events, pairs, end, slot)",
     ),
     Fault(
         "sets of positions are never told apart when they are merged",
