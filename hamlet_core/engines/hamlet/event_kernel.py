@@ -93,20 +93,16 @@ def _fold(
     """Fold the events of a window, time stamp by time stamp."""
     begin, slots, stride = first, memo[M_SLOTS], plan[P_STRIDE]
     negates, determines = plan[P_FOLDS] > 0, plan[P_SETS] > 0
-    while begin < last:
+    while begin < last and not memo[M_SHORT]:
         end = begin
         while end < last and events.time[end] == events.time[begin]:
             memo[memo[M_MATCHED] + end - begin] = 0
-            if events.code[end] >= 0:
-                if negates:
-                    gather_starts(plan, memo, events, pairs, end)
-                if binds(plan, events, end):
-                    slot = slots + (end - begin) * stride
-                    gather_block(arena, plan, values, memo, events, pairs, end, slot)
-                    memo[memo[M_MATCHED] + end - begin] = 1
-                if determines:
-                    gather_standings(arena, plan, values, memo, events, pairs, end)
+            if events.code[end] >= 0 and binds(plan, events, end):
+                gather_block(arena, plan, values, memo, events, pairs, end, slots + (end - begin) * stride)
+                memo[memo[M_MATCHED] + end - begin] = 1
             end += 1
+        if negates or determines:
+            _gather_others(arena, plan, values, memo, events, pairs, begin, end)
         if memo[M_SHORT]:
             return
         if negates:
@@ -116,9 +112,18 @@ def _fold(
                 commit_block(arena, plan, memo, events, pairs, event, slots + (event - begin) * stride)
         if determines:
             commit_standings(arena, plan, memo)
-        if memo[M_SHORT]:
-            return
         begin = end
+
+
+@compiled
+def _gather_others(
+    arena: Any, plan: Any, values: Any, memo: Any, events: Any, pairs: Any, begin: int, end: int
+) -> None:
+    """What the events of one time stamp do to negated patterns and to sets of positions."""
+    for event in range(begin, end):
+        if events.code[event] >= 0:
+            gather_starts(plan, memo, events, pairs, event)
+            gather_standings(arena, plan, values, memo, events, pairs, event)
 
 
 @compiled

@@ -15,7 +15,7 @@ from hamlet_core import EventSchema, QueryMeaningError, parse
 from hamlet_core.algebra.aggregates import LATTICE, Component, Role, Shape, algebra_of, components
 from hamlet_core.algebra.arithmetic import ARITHMETICS, COUNTS, PRIME, Unit
 from hamlet_core.engines import greta
-from hamlet_core.engines.hamlet import bursts, classes, event_class, numbers, values
+from hamlet_core.engines.hamlet import arenas, bursts, classes, event_class, values
 from hamlet_core.engines.hamlet.frame import Jobs
 from hamlet_core.engines.hamlet.residues import primes
 from hamlet_core.engines.hamlet.strands import UNIT_WEIGHT, lattice_strands, number_strands
@@ -114,7 +114,7 @@ class Setting:
             (part for own in self.parts for part in own), self.stream.columns
         )
         strands = number_strands(self.queries, self.parts, columns)
-        return event_class.fold_events_class(self.workload(strands), numbers.ScaledValues(table), make)
+        return event_class.fold_events_class(self.workload(strands), arenas.ScaledValues(table), make)
 
     def check_doubles(self, truth, make):
         folded = self.doubles(make)
@@ -152,7 +152,7 @@ class Setting:
         significands = np.array(table, np.int64).reshape(shape)
         folded = event_class.fold_residues(
             self.workload(number_strands(self.queries, self.parts, columns)),
-            numbers.ResidueValues(significands, np.zeros(shape, np.int32)),
+            arenas.ResidueValues(significands, np.zeros(shape, np.int32)),
             (prime,),
         )
         for row, key in enumerate(self.rows()):
@@ -181,7 +181,7 @@ class Setting:
         columns = {part: wanted.index((part.attribute, part.role)) for own in self.extremes for part in own}
         folded = event_class.fold_events_class(
             self.workload(lattice_strands(self.queries, self.extremes, columns)),
-            numbers.LatticeValues(np.array([one.keys for one in keys])),
+            arenas.LatticeValues(np.array([one.keys for one in keys])),
             event_class.lattice_arena,
         )
         for row, key in enumerate(self.rows()):
@@ -190,7 +190,7 @@ class Setting:
                 for place, part in enumerate(extremes):
                     got = next(found)
                     if key not in elements:
-                        assert got == numbers.ABSENT
+                        assert got == arenas.ABSENT
                         continue
                     column = self.stream.columns[part.attribute]
                     shown_value = values.values_of_keys(np.array([got]), keys[columns[part]], column)[0]
@@ -199,7 +199,7 @@ class Setting:
 
 def shown(found, row):
     """The numbers of a row of results as fractions."""
-    if isinstance(found, numbers.PlainNumbers):
+    if isinstance(found, arenas.PlainNumbers):
         return [Fraction(float(number)) for number in found.value[row]]
     return [
         Fraction(float(mantissa)) * Fraction(2) ** int(exponent) if mantissa else Fraction(0)
