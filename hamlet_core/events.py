@@ -329,7 +329,12 @@ def _ascending(times: npt.NDArray[np.int64]) -> bool:
     """Whether no time is less than the one before it; block by block, so that little memory is taken."""
     blocks = range(0, len(times), _STRIDE)
     return all(
-        bool(np.all(times[first + 1 : first + _STRIDE + 1] >= times[first : first + _STRIDE][: len(times) - 1 - first]))
+        bool(
+            np.all(
+                times[first + 1 : first + _STRIDE + 1]
+                >= times[first : first + _STRIDE][: len(times) - 1 - first]
+            )
+        )
         for first in blocks
     )
 

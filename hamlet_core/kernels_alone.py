@@ -24,9 +24,7 @@ class Prepared:
     def fold(self) -> list[Totals]:
         """Run the kernels and read their results."""
         return [
-            one
-            for questions, passes in self.classes
-            for one in totals(questions, passes, self.arithmetic)
+            one for questions, passes in self.classes for one in totals(questions, passes, self.arithmetic)
         ]
 
 

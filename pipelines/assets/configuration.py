@@ -46,7 +46,9 @@ class PipelineConfiguration(dg.ConfigurableResource):
     type_value: str = Field(default="", description="The one event type of files without a type column")
     time_unit: str = Field(default="s", description="Unit of an integer time column: us, ms, s, min, h or d")
     warehouse: str = Field(default=_WAREHOUSE, description="Folder of the Delta tables")
-    engine: str = Field(default=_EXECUTE.engine, description="Engine that computes: hamlet, greta or two_step")
+    engine: str = Field(
+        default=_EXECUTE.engine, description="Engine that computes: hamlet, greta or two_step"
+    )
     policy: str = Field(default=_EXECUTE.policy, description="Sharing policy: dynamic, always or never")
     cost_model: str = Field(default=_EXECUTE.cost_model, description="Cost model: measured or paper")
     arithmetic: str = Field(default=_EXECUTE.arithmetic, description="Arithmetic: scaled, exact or modular")

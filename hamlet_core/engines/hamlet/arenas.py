@@ -115,7 +115,7 @@ def put_scaled(numbers: ScaledNumbers, index: int, mantissa: float, exponent: in
 
 
 @njit(forceinline=True)
-def high(left: int, right: int) -> int:
+def high(left: Any, right: Any) -> Any:
     """The upper 64 bits of a product of two unsigned 64-bit numbers."""
     a, b = left >> _SHIFT, left & _LOW
     c, d = right >> _SHIFT, right & _LOW
@@ -126,7 +126,7 @@ def high(left: int, right: int) -> int:
 
 
 @njit(forceinline=True)
-def montgomery(left: int, right: int, prime: int, inverse: int) -> int:
+def montgomery(left: Any, right: Any, prime: Any, inverse: Any) -> Any:
     """Left * right / 2**64 modulo prime (Montgomery 1985)."""
     low = left * right
     result = high(left, right) + high(low * inverse, prime) + (UNIT if low != NOTHING else NOTHING)

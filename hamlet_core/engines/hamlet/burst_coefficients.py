@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.burst_program import (
+from hamlet_core.engines.hamlet.burst_state import holds_bit
+from hamlet_core.engines.hamlet.burst_tables import (
     BIT,
     NUMBERS,
     SUM_FIRST,
@@ -16,7 +17,6 @@ from hamlet_core.engines.hamlet.burst_program import (
     WEIGHT,
     BurstProgram,
 )
-from hamlet_core.engines.hamlet.burst_state import holds_bit
 from hamlet_core.engines.hamlet.compilation import compiled
 from hamlet_core.engines.hamlet.frame import Events
 from hamlet_core.engines.hamlet.numbers import (
@@ -61,8 +61,8 @@ def _count(
 
 
 @compiled
-def _matching(events: Events, first: int, last: int, code: int, bit: int) -> int:
-    count = 0
+def _matching(events: Events, first: int, last: int, code: int, bit: int) -> Any:
+    count: Any = 0
     begin, end = np.uint64(first), np.uint64(last)
     if bit < 0:
         for event in range(begin, end):

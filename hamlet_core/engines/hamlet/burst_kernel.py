@@ -15,8 +15,8 @@ import numpy as np
 from hamlet_core.engines.hamlet.burst_coefficients import STRIDE, measure
 from hamlet_core.engines.hamlet.burst_lanes import change, commit, grow_plain, step_through
 from hamlet_core.engines.hamlet.burst_negations import drop, forget, negate, negate_commit
-from hamlet_core.engines.hamlet.burst_program import BURSTS, FOLLOWS_ITSELF, PLAIN, STEPS, BurstProgram
 from hamlet_core.engines.hamlet.burst_state import Negations, Windows
+from hamlet_core.engines.hamlet.burst_tables import BURSTS, FOLLOWS_ITSELF, PLAIN, STEPS, BurstProgram
 from hamlet_core.engines.hamlet.burst_windows import clear, finish, open_slot
 from hamlet_core.engines.hamlet.compilation import compiled
 from hamlet_core.engines.hamlet.frame import DEAD, Events
@@ -53,11 +53,11 @@ def _fold_stamp(
         for block in range(program.block_first[code], program.block_first[code + 1]):
             change(arena, base, program, block)
     for place in range(kinds):
-        negate(arena, base, program, state, opened, events, first, last, present[place])
+        negate(program, state, events, first, last, present[place])
     for place in range(kinds):
         negate_commit(program, state, present[place])
     for place in range(kinds):
-        drop(arena, base, program, state, opened, events.time[first], present[place])
+        drop(arena, base, program, state, opened, present[place])
     for place in range(kinds):
         for block in range(program.block_first[present[place]], program.block_first[present[place] + 1]):
             commit(arena, base, program, state, block)
@@ -90,9 +90,9 @@ def _fold_burst(
         event = first
         while event < last:
             end = _stamp_end(events.time, event, last)
-            negate(arena, base, program, state, opened, events, event, end, code)
+            negate(program, state, events, event, end, code)
             negate_commit(program, state, code)
-            drop(arena, base, program, state, opened, events.time[event], code)
+            drop(arena, base, program, state, opened, code)
             event = end
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from hamlet_core.engines.hamlet.aligned_lanes import align, settle, step
-from hamlet_core.engines.hamlet.burst_program import (
+from hamlet_core.engines.hamlet.burst_state import Negations
+from hamlet_core.engines.hamlet.burst_tables import (
     DELTA,
     FOLLOWS_ITSELF,
     GROWTH,
@@ -28,7 +29,6 @@ from hamlet_core.engines.hamlet.burst_program import (
     WIDTH,
     BurstProgram,
 )
-from hamlet_core.engines.hamlet.burst_state import Negations
 from hamlet_core.engines.hamlet.compilation import compiled, compiled_inline
 from hamlet_core.engines.hamlet.frame import Events
 from hamlet_core.engines.hamlet.lanes import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hamlet_core.engines.hamlet.burst_lanes import add_vector, zero_vector
-from hamlet_core.engines.hamlet.burst_program import (
+from hamlet_core.engines.hamlet.burst_state import NEVER, Negations, holds_bit
+from hamlet_core.engines.hamlet.burst_tables import (
     CELL,
     CELL_SLOTS,
     CELL_STRIDE,
@@ -20,7 +21,6 @@ from hamlet_core.engines.hamlet.burst_program import (
     N_STARTS,
     BurstProgram,
 )
-from hamlet_core.engines.hamlet.burst_state import NEVER, Negations, holds_bit
 from hamlet_core.engines.hamlet.compilation import compiled
 from hamlet_core.engines.hamlet.frame import Events
 from hamlet_core.engines.hamlet.numbers import copy, zero
@@ -28,11 +28,8 @@ from hamlet_core.engines.hamlet.numbers import copy, zero
 
 @compiled
 def negate(
-    arena: Any,
-    base: int,
     program: BurstProgram,
     state: Negations,
-    opened: Any,
     events: Events,
     first: int,
     last: int,
@@ -68,9 +65,7 @@ def negate_commit(program: BurstProgram, state: Negations, code: int) -> None:
 
 
 @compiled
-def drop(
-    arena: Any, base: int, program: BurstProgram, state: Negations, opened: Any, time: int, code: int
-) -> None:
+def drop(arena: Any, base: int, program: BurstProgram, state: Negations, opened: Any, code: int) -> None:
     """Matches that end now drop what waited since before they began, once all types of the time stamp are committed."""
     for place in range(program.negation_first[code], program.negation_first[code + 1]):
         row = program.negation[place]
@@ -79,13 +74,11 @@ def drop(
             continue
         state.fresh[position] = state.latest[position]
         for item in range(program.pattern_gaps_first[pattern], program.pattern_gaps_first[pattern + 1]):
-            _cut(arena, base, program, state, opened, program.pattern_gaps[item], time)
+            _cut(arena, base, program, state, opened, program.pattern_gaps[item])
 
 
 @compiled
-def _cut(
-    arena: Any, base: int, program: BurstProgram, state: Negations, opened: Any, gap: int, time: int
-) -> None:
+def _cut(arena: Any, base: int, program: BurstProgram, state: Negations, opened: Any, gap: int) -> None:
     """Drop what waits at a gap since before its latest negated match began, and close starts behind it."""
     since = NEVER
     for item in range(program.gap_patterns_first[gap], program.gap_patterns_first[gap + 1]):

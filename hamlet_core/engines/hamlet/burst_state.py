@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.burst_program import GAP_BUCKETS, BurstProgram
+from hamlet_core.engines.hamlet.burst_tables import GAP_BUCKETS, BurstProgram
 from hamlet_core.engines.hamlet.compilation import compiled_inline
 from hamlet_core.engines.hamlet.frame import Events
 
@@ -64,8 +64,8 @@ def windows_of(program: BurstProgram) -> Windows:
     """No window is open."""
     count = len(program.slots)
     opened = np.full((count, int(program.slots.max(initial=1))), 2**63 - 1, np.int64)
-    counters = (np.zeros(count, np.int64) for _ in range(4))
-    return Windows(opened, *counters, np.zeros(len(program.kind), np.int64))
+    opening, closing, head, tail = (np.zeros(count, np.int64) for _ in range(4))
+    return Windows(opened, opening, closing, head, tail, np.zeros(len(program.kind), np.int64))
 
 
 @compiled_inline

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hamlet_core.engines.hamlet.burst_lanes import zero_vector
-from hamlet_core.engines.hamlet.burst_program import (
+from hamlet_core.engines.hamlet.burst_tables import (
     GAP_START,
     GAP_WINDOWS,
     S_END,

@@ -27,7 +27,8 @@ def _kept(function: Kernel, **options: Any) -> Kernel:
 
 def compiled(function: Kernel) -> Kernel:
     """A kernel that allocates nothing."""
-    return _kept(function, _nrt=False, forceinline=False)  # said, because it would be inherited from the caller
+    # `forceinline` is said, because it would be inherited from the caller.
+    return _kept(function, _nrt=False, forceinline=False)
 
 
 def compiled_inline(function: Kernel) -> Kernel:

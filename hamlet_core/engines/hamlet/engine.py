@@ -64,7 +64,9 @@ def fold_workload(
     work = Work()
     found: dict[int, Totals] = {}
     for places, passes in prepare(questions, stream, text, closed_form=closed_form, windows=windows):
-        found.update(zip(places, totals([questions[place] for place in places], passes, arithmetic), strict=True))
+        found.update(
+            zip(places, totals([questions[place] for place in places], passes, arithmetic), strict=True)
+        )
         work.matched_events += passes.matched
         work.kernel_events += passes.folded
         work.bursts += passes.bursts
@@ -202,7 +204,9 @@ def _exact(
             {"residue": wholes.fingerprints(place, [one[alive[place]] for one in own])}
             for place, own in enumerate(residues)
         ]
-    bits = [_bits(wholes, own, numbers, there) for own, numbers, there in zip(parts, scaled, alive, strict=True)]
+    bits = [
+        _bits(wholes, own, numbers, there) for own, numbers, there in zip(parts, scaled, alive, strict=True)
+    ]
     most = max((int(one.max(initial=1)) for one in bits), default=1)
     residues = passes.residues(strands, wholes.values, primes(prime_count(most)))
     found = []

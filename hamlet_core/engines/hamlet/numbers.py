@@ -51,6 +51,7 @@ def multiply(arena: Any, index: int, source: int) -> None:
 
 def is_zero(arena: Any, index: int) -> bool:
     """Whether a number is 0; never asked of residues, whose 0 says nothing."""
+    raise NotImplementedError
 
 
 def load(arena: Any, index: int, values: Any, column: int, row: int) -> None:

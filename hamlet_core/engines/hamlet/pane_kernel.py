@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from hamlet_core.engines.hamlet.burst_kernel import fold_range
-from hamlet_core.engines.hamlet.burst_program import BurstProgram
 from hamlet_core.engines.hamlet.burst_state import Negations, Windows
+from hamlet_core.engines.hamlet.burst_tables import BurstProgram
 from hamlet_core.engines.hamlet.compilation import compiled
 from hamlet_core.engines.hamlet.frame import Events
 from hamlet_core.engines.hamlet.lanes import (

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.burst_program import BurstProgram, compile_bursts
+from hamlet_core.engines.hamlet.burst_program import compile_bursts
 from hamlet_core.engines.hamlet.burst_state import negations_of
 from hamlet_core.engines.hamlet.burst_state import windows_of as windows_state
+from hamlet_core.engines.hamlet.burst_tables import BurstProgram
 from hamlet_core.engines.hamlet.bursts import BurstJobs
 from hamlet_core.engines.hamlet.classes import ClassEvents
 from hamlet_core.engines.hamlet.frame import windows_of

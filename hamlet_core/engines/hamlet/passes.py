@@ -21,7 +21,8 @@ from hamlet_core.engines.hamlet.arenas import (
     PlainNumbers,
     ScaledNumbers,
 )
-from hamlet_core.engines.hamlet.burst_program import BurstProgram, bursts_fold
+from hamlet_core.engines.hamlet.burst_program import bursts_fold
+from hamlet_core.engines.hamlet.burst_tables import BurstProgram
 from hamlet_core.engines.hamlet.classes import ClassEvents
 from hamlet_core.engines.hamlet.event_class import (
     Workload,
@@ -172,7 +173,9 @@ class ClassPasses:
         done = bursts.fold(arena, program, values, self.events, self.jobs, closed_form=self.closed_form)
         results = [
             [
-                arithmetic.read(arena, (np.arange(len(rows.index)) + rows.first) * program.out_width + out + part)
+                arithmetic.read(
+                    arena, (np.arange(len(rows.index)) + rows.first) * program.out_width + out + part
+                )
                 for part in range(strand.width)
             ]
             for strand, rows, out in zip(

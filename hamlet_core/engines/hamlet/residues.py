@@ -104,5 +104,5 @@ def lifts(count: int) -> tuple[int, ...]:
 def rebuilt(lifted: Sequence[int]) -> int:
     """The integer of least absolute value from residues times `lifts`."""
     product, others = _basis(len(lifted))
-    number = sum(map(mul, lifted, others)) % product
+    number: int = sum(map(mul, lifted, others)) % product
     return number - product if number > product // 2 else number

@@ -111,6 +111,7 @@ def _digits(numbers: list[int]) -> Whole:
 
 def keys(column: Column, *, descending: bool) -> Keys:
     """Keys for MIN, or (`descending`) for MAX: the smaller key wins."""
+    back: Any
     if column.kind is Kind.DOUBLE:
         found, back = double_keys(np.asarray(filled(column.array), np.float64)), "double"
     elif column.kind in _WHOLE and _fits(column):

@@ -118,7 +118,9 @@ def integers(residues: Any, bits: Any) -> list[int]:
         count = min(len(row), prime_count(size))
         factors, moduli = lifts(count), primes(count)
         found.append(
-            rebuilt([number * factor % prime for number, factor, prime in zip(row, factors, moduli, strict=False)])
+            rebuilt(
+                [number * factor % prime for number, factor, prime in zip(row, factors, moduli, strict=False)]
+            )
         )
     return found
 
