@@ -132,6 +132,15 @@ def test_no_trend_has_the_negated_event_in_its_gap():
     assert only(last, events("ABBBNBC"), "exact")["exact"] == "8"
 
 
+@pytest.mark.parametrize("engine", ["hamlet", "greta", "two_step"])
+def test_a_negated_pattern_between_optional_parts_sees_only_what_lies_between(engine):
+    text = "RETURN COUNT(*) PATTERN SEQ(B+, SEQ(C, NOT SEQ(N n, N n2), B b2+)?) WITHIN 100 s"
+    # The first N lies before the C: {B2}, {B5}, {B2, B5} and {B2, C3, B5}.
+    assert only(text, events("NBCNB"), "exact", engine)["exact"] == "4"
+    # Two N after the C forbid the last of them.
+    assert only(text, events("BCNNB"), "exact", engine)["exact"] == "3"
+
+
 def test_a_count_that_is_zero_modulo_the_prime_keeps_its_row():
     row = only("RETURN COUNT(*) PATTERN B+ WITHIN 100 s", events("B" * 61), "modular")
     assert row["fingerprint"] == 0
