@@ -207,12 +207,12 @@ def test_doctor_shows_each_finding_and_its_cure(
 ) -> None:
     findings = (Finding("Python", True, "3.12.1"), Finding("Java", ok, "Java 11", "install 17", "E503"))
     monkeypatch.setattr(doctor, "diagnose", lambda *_: findings)
+    monkeypatch.setattr(doctor, "kernels", lambda: Finding("Kernels", True, "here, 3 compiled"))
     assert main(["doctor"]) == (0 if ok else 1)
     shown = capsys.readouterr()
-    assert shown.out == "ok   Python: 3.12.1\n" + (
-        "ok   Java: Java 11\n" if ok else "RED  Java: Java 11 -> install 17\n"
-    )
-    assert bool(shown.err) == (not ok)
+    java = "ok   Java: Java 11\n" if ok else "RED  Java: Java 11 -> install 17\n"
+    assert shown.out == f"ok   Python: 3.12.1\n{java}ok   Kernels: here, 3 compiled\n"
+    assert shown.err == ("" if ok else "1 of 3 to cure; what to do stands behind each arrow.\n")
 
 
 def test_progress_goes_to_stderr_while_a_run_lasts(capsys: pytest.CaptureFixture[str]) -> None:
