@@ -52,6 +52,15 @@ def test_right_rows_pass_and_the_sample_is_large(computed, settings):
     assert sample == compare_with_greta(computed, replace(settings, sample=SAMPLED))
 
 
+def test_the_engine_that_computed_is_not_asked(computed, settings, monkeypatch):
+    def refuse(*_: object, **__: object) -> None:
+        pytest.fail("the comparison asked the compiled engine")
+
+    monkeypatch.setattr("hamlet_core.engines.hamlet.engine.fold_workload", refuse)
+    for one in both(settings):
+        assert compare_with_greta(computed, one).differences == ()
+
+
 def test_an_off_by_one_a_missing_and_a_surplus_row_are_found(spark, computed, settings):
     table = DeltaTable.forPath(spark, computed.path_of("computed_aggregates"))
     key = "query = 'pairs' AND aggregate = 'COUNT(*)'"

@@ -60,7 +60,12 @@ def fold_workload(
 
     Forced for measurements: `closed_form` False folds every event of a burst; `windows` "lanes" or "panes" decides
     how sliding windows are folded (patterns that have no pane maps keep lanes).
+
+    No events are folded in every way: that compiles all kernels that events might need, before there are any.
     """
+    if not len(stream) and windows == "auto":
+        fold_workload(questions, stream, arithmetic, text, closed_form=closed_form, windows="panes")
+        windows = "lanes"
     work = Work()
     found: dict[int, Totals] = {}
     for places, passes in prepare(questions, stream, text, closed_form=closed_form, windows=windows):

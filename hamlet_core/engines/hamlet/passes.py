@@ -208,14 +208,17 @@ class ClassPasses:
         return _columns(strands, lambda place: (mantissa[:, place], exponent[:, place]))
 
     def _scaled(self, workload: Workload, values: Any) -> tuple[Any, Any]:
-        """Doubles first; windows whose totals leave their range are folded again, scaled."""
+        """Doubles first; windows whose totals leave their range are folded again, scaled.
+
+        So are no windows at all: that compiles the kernel.
+        """
         plain = fold_events_class(workload, values, lambda size: PlainNumbers(np.zeros(size)))
         if not self.counted:
             self.folded += plain.events
             self.matched += self._within(workload.jobs)
         mantissa, exponent = np.frexp(plain.numbers.value)
         exponent = np.where(mantissa == 0.0, ZERO_EXPONENT, exponent.astype(np.int64))
-        if not plain.lost.any():
+        if len(plain.lost) and not plain.lost.any():
             return mantissa, exponent
         again = np.isin(workload.jobs.row, workload.jobs.row[plain.lost])
         jobs = Jobs(*(one[again] for one in workload.jobs))

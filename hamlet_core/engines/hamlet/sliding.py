@@ -28,11 +28,11 @@ class Sliding:
 
     @cached_property
     def panes(self) -> dict[int, Panes]:
-        """By specification whose windows overlap."""
+        """By specification whose windows overlap, or, where there are no windows, may overlap."""
         return {
             spec: panes_of(self.events, self.jobs, spec)
-            for spec, slots in enumerate(self.jobs.slots)
-            if slots > 1
+            for spec, (windows, slots) in enumerate(zip(self.jobs.specs, self.jobs.slots, strict=True))
+            if slots > 1 or (not len(self.jobs.row) and windows.slide < windows.within)
         }
 
     @cached_property
@@ -44,7 +44,7 @@ class Sliding:
         self, strands: Sequence[Strand], specs: Sequence[int], prices: Prices = PRICES
     ) -> dict[int, list[int]]:
         """By specification: places of the strands that pane maps fold; the rest keeps lanes."""
-        if self.windows == "lanes" or max(self.jobs.slots, default=1) == 1:
+        if self.windows == "lanes" or not self.panes:
             return {}
         key = prices, tuple(strand.key for strand in strands)
         if key not in self.chosen:
