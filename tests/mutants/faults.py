@@ -231,20 +231,20 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     Fault(
         "what waits at a gap goes into its oldest bucket",
         LANES,
-        "bucket = state.buckets[wait[WAIT_GAP]] - 1 if",
+        "bucket = state.buckets[program[wait + WAIT_GAP]] - 1 if",
         "bucket = 0 if",
     ),
     Fault(
         "a negated sequence may begin before the gap (compiled)",
         WAITING,
-        "fresh = max(fresh, state.latest[program.before[before]])",
-        "fresh = time if state.latest[program.before[before]] != NEVER else fresh",
+        "fresh = max(fresh, state.latest[program[program[AT_BEFORE] + before]])",
+        "fresh = time if state.latest[program[program[AT_BEFORE] + before]] != NEVER else fresh",
     ),
     Fault(
         "the slot of a closed window is not cleared",
         SLOTS,
-        "first, count = base + program.clear[item, 0] + slot, program.clear[item, 1]",
-        "first, count = base + program.clear[item, 0] + slot, program.clear[item, 1] // 2",
+        "first, count = base + program[run] + slot, program[run + 1]",
+        "first, count = base + program[run] + slot, program[run + 1] // 2",
     ),
     Fault(
         "a burst is folded at once although its events feed another position",

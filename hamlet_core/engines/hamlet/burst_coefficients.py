@@ -6,6 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from hamlet_core.engines.hamlet.burst_packing import (
+    AT_GROWTH,
+    AT_GROWTH_FIRST,
+    AT_SUM,
+    GROWTH_FIELDS,
+    SUM_FIELDS,
+)
 from hamlet_core.engines.hamlet.burst_state import holds_bit
 from hamlet_core.engines.hamlet.burst_tables import (
     BIT,
@@ -15,7 +22,6 @@ from hamlet_core.engines.hamlet.burst_tables import (
     SUM_STOP,
     VALUE,
     WEIGHT,
-    BurstProgram,
 )
 from hamlet_core.engines.hamlet.compilation import compiled
 from hamlet_core.engines.hamlet.frame import Events
@@ -107,7 +113,7 @@ def _grow_by_ties(
 def measure(
     arena: Any,
     base: int,
-    program: BurstProgram,
+    program: Any,
     values: Any,
     events: Events,
     first: int,
@@ -116,16 +122,21 @@ def measure(
     run: tuple[int, bool],
 ) -> None:
     """All coefficients of a type for the events `first:last`: its own of them, time stamp by time stamp."""
-    for growth in range(program.growth_first[code], program.growth_first[code + 1]):
-        row = program.growth[growth]
-        if row[WEIGHT] < 0 and row[SUM_FIRST] == row[SUM_STOP]:
-            _count(arena, events, base + row[NUMBERS], first, last, code, row[BIT], run)
+    for growth in range(
+        program[program[AT_GROWTH_FIRST] + code], program[program[AT_GROWTH_FIRST] + code + 1]
+    ):
+        row = program[AT_GROWTH] + growth * GROWTH_FIELDS
+        if program[row + WEIGHT] < 0 and program[row + SUM_FIRST] == program[row + SUM_STOP]:
+            _count(arena, events, base + program[row + NUMBERS], first, last, code, program[row + BIT], run)
             continue
-        grown = base + program.growth[growth, NUMBERS]
+        grown = base + program[program[AT_GROWTH] + growth * GROWTH_FIELDS + NUMBERS]
         zero(arena, grown)
         zero(arena, grown + 1)
-        for place in range(program.growth[growth, SUM_FIRST], program.growth[growth, SUM_STOP]):
-            number = base + program.sum[place, SUM_NUMBERS]
+        for place in range(
+            program[program[AT_GROWTH] + growth * GROWTH_FIELDS + SUM_FIRST],
+            program[program[AT_GROWTH] + growth * GROWTH_FIELDS + SUM_STOP],
+        ):
+            number = base + program[program[AT_SUM] + place * SUM_FIELDS + SUM_NUMBERS]
             zero(arena, number)
             zero(arena, number + 1)
         event = first
@@ -141,7 +152,7 @@ def measure(
 def _measure_stamp(
     arena: Any,
     base: int,
-    program: BurstProgram,
+    program: Any,
     values: Any,
     events: Events,
     first: int,
@@ -150,8 +161,11 @@ def _measure_stamp(
     growth: int,
 ) -> None:
     """One time stamp: u grows to (1 + tied) u, and a sum s to (1 + tied) s + (sum of its values) u."""
-    bit, weight = program.growth[growth, BIT], program.growth[growth, WEIGHT]
-    grown = base + program.growth[growth, NUMBERS]
+    bit, weight = (
+        program[program[AT_GROWTH] + growth * GROWTH_FIELDS + BIT],
+        program[program[AT_GROWTH] + growth * GROWTH_FIELDS + WEIGHT],
+    )
+    grown = base + program[program[AT_GROWTH] + growth * GROWTH_FIELDS + NUMBERS]
     added, tied, value = grown + 1, grown + 2, grown + 3
     count = 0
     zero(arena, tied)
@@ -165,8 +179,14 @@ def _measure_stamp(
         return
     if weight < 0:
         whole(arena, tied, count)
-    for place in range(program.growth[growth, SUM_FIRST], program.growth[growth, SUM_STOP]):
-        column, total = program.sum[place, VALUE], base + program.sum[place, SUM_NUMBERS]
+    for place in range(
+        program[program[AT_GROWTH] + growth * GROWTH_FIELDS + SUM_FIRST],
+        program[program[AT_GROWTH] + growth * GROWTH_FIELDS + SUM_STOP],
+    ):
+        column, total = (
+            program[program[AT_SUM] + place * SUM_FIELDS + VALUE],
+            base + program[program[AT_SUM] + place * SUM_FIELDS + SUM_NUMBERS],
+        )
         here, product = total + 2, total + 3
         if column < 0:
             copy(arena, here, tied)

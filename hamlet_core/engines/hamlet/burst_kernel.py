@@ -15,8 +15,18 @@ import numpy as np
 from hamlet_core.engines.hamlet.burst_coefficients import STRIDE, measure
 from hamlet_core.engines.hamlet.burst_lanes import change, commit, grow_plain, step_through
 from hamlet_core.engines.hamlet.burst_negations import drop, forget, negate, negate_commit
+from hamlet_core.engines.hamlet.burst_packing import (
+    AT_BLOCK,
+    AT_BLOCK_FIRST,
+    AT_KIND,
+    AT_NEGATION_FIRST,
+    AT_SLOTS,
+    BLOCK_FIELDS,
+    KIND_FIELDS,
+    SPECIFICATIONS,
+)
 from hamlet_core.engines.hamlet.burst_state import Negations, Windows
-from hamlet_core.engines.hamlet.burst_tables import BURSTS, FOLLOWS_ITSELF, PLAIN, STEPS, BurstProgram
+from hamlet_core.engines.hamlet.burst_tables import BURSTS, FOLLOWS_ITSELF, PLAIN, STEPS
 from hamlet_core.engines.hamlet.burst_windows import clear, finish, open_slot
 from hamlet_core.engines.hamlet.compilation import compiled
 from hamlet_core.engines.hamlet.frame import DEAD, Events
@@ -26,7 +36,7 @@ from hamlet_core.engines.hamlet.frame import DEAD, Events
 def _fold_stamp(
     arena: Any,
     base: int,
-    program: BurstProgram,
+    program: Any,
     state: Negations,
     opened: Any,
     values: Any,
@@ -48,9 +58,11 @@ def _fold_stamp(
                 kinds += 1
     for place in range(kinds):
         code = present[place]
-        if program.block_first[code] < program.block_first[code + 1]:
+        if program[program[AT_BLOCK_FIRST] + code] < program[program[AT_BLOCK_FIRST] + code + 1]:
             measure(arena, base, program, values, events, first, last, code, (-1, True))
-        for block in range(program.block_first[code], program.block_first[code + 1]):
+        for block in range(
+            program[program[AT_BLOCK_FIRST] + code], program[program[AT_BLOCK_FIRST] + code + 1]
+        ):
             change(arena, base, program, block)
     for place in range(kinds):
         negate(program, state, events, first, last, present[place])
@@ -59,7 +71,10 @@ def _fold_stamp(
     for place in range(kinds):
         drop(arena, base, program, state, opened, present[place])
     for place in range(kinds):
-        for block in range(program.block_first[present[place]], program.block_first[present[place] + 1]):
+        for block in range(
+            program[program[AT_BLOCK_FIRST] + present[place]],
+            program[program[AT_BLOCK_FIRST] + present[place] + 1],
+        ):
             commit(arena, base, program, state, block)
 
 
@@ -67,7 +82,7 @@ def _fold_stamp(
 def _fold_burst(
     arena: Any,
     base: int,
-    program: BurstProgram,
+    program: Any,
     state: Negations,
     opened: Any,
     values: Any,
@@ -78,15 +93,18 @@ def _fold_burst(
     run: tuple[int, bool],
 ) -> None:
     """A burst of one type over any number of time stamps."""
-    if program.block_first[code] < program.block_first[code + 1]:
+    if program[program[AT_BLOCK_FIRST] + code] < program[program[AT_BLOCK_FIRST] + code + 1]:
         measure(arena, base, program, values, events, first, last, code, run)
-    for block in range(program.block_first[code], program.block_first[code + 1]):
-        if program.block[block, PLAIN] and program.block[block, FOLLOWS_ITSELF]:
+    for block in range(program[program[AT_BLOCK_FIRST] + code], program[program[AT_BLOCK_FIRST] + code + 1]):
+        if (
+            program[program[AT_BLOCK] + block * BLOCK_FIELDS + PLAIN]
+            and program[program[AT_BLOCK] + block * BLOCK_FIELDS + FOLLOWS_ITSELF]
+        ):
             grow_plain(arena, base, program, block)
         else:
             change(arena, base, program, block)
             commit(arena, base, program, state, block)
-    if program.negation_first[code] < program.negation_first[code + 1]:
+    if program[program[AT_NEGATION_FIRST] + code] < program[program[AT_NEGATION_FIRST] + code + 1]:
         event = first
         while event < last:
             end = _stamp_end(events.time, event, last)
@@ -143,7 +161,7 @@ def _burst_end(time: Any, code: Any, first: int, stop: int) -> tuple[int, tuple[
 def fold_range(
     arena: Any,
     base: int,
-    program: BurstProgram,
+    program: Any,
     state: Negations,
     opened: Any,
     values: Any,
@@ -161,10 +179,15 @@ def fold_range(
             event += 1
             continue
         end, run = event, (-1, True)
-        if program.kind[code[event], BURSTS] and (closed_form or program.kind[code[event], STEPS]):
+        if program[program[AT_KIND] + code[event] * KIND_FIELDS + BURSTS] and (
+            closed_form or program[program[AT_KIND] + code[event] * KIND_FIELDS + STEPS]
+        ):
             end, run = _burst_end(time, code, event, stop)
         if end > event and not closed_form:
-            for block in range(program.block_first[code[event]], program.block_first[code[event] + 1]):
+            for block in range(
+                program[program[AT_BLOCK_FIRST] + code[event]],
+                program[program[AT_BLOCK_FIRST] + code[event] + 1],
+            ):
                 step_through(arena, base, program, events, block, event, end, code[event])
         elif end > event:
             _fold_burst(arena, base, program, state, opened, values, events, event, end, code[event], run)
@@ -180,7 +203,7 @@ def fold_range(
 def fold_bursts(
     arena: Any,
     base: int,
-    program: BurstProgram,
+    program: Any,
     state: Negations,
     windows_state: Windows,
     values: Any,
@@ -198,7 +221,7 @@ def fold_bursts(
     `job_bounds[w, p]:job_bounds[w, p + 1]`, which begin before event `first` and end before event `last`. `base` is
     where the state begins. Returns the number of bursts.
     """
-    specifications = program.slots.shape[0]
+    specifications = program[SPECIFICATIONS]
     opened, opening, closing = windows_state.opened, windows_state.opening, windows_state.closing
     head, tail, present = windows_state.head, windows_state.tail, windows_state.present
     bursts = 0
@@ -217,10 +240,10 @@ def fold_bursts(
                     closing[windows] += 1
                     if closing[windows] == end or first[closing[windows]] != first[job]:
                         clear(arena, base, program, windows, slot)
-                        tail[windows] = (slot + 1) % program.slots[windows]
+                        tail[windows] = (slot + 1) % program[program[AT_SLOTS] + windows]
                 if opening[windows] < end and first[opening[windows]] == event:
                     open_slot(arena, base, program, opened, windows, head[windows], events.time[event])
-                    head[windows] = (head[windows] + 1) % program.slots[windows]
+                    head[windows] = (head[windows] + 1) % program[program[AT_SLOTS] + windows]
                     while opening[windows] < end and first[opening[windows]] == event:
                         opening[windows] += 1
                 if opening[windows] < end:

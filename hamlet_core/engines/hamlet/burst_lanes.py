@@ -9,6 +9,18 @@ from __future__ import annotations
 from typing import Any
 
 from hamlet_core.engines.hamlet.aligned_lanes import align, settle, step
+from hamlet_core.engines.hamlet.burst_packing import (
+    AT_BLOCK,
+    AT_GROWTH,
+    AT_RIDER,
+    AT_SOURCE,
+    AT_SUM,
+    AT_WAIT,
+    BLOCK_FIELDS,
+    GROWTH_FIELDS,
+    SUM_FIELDS,
+    WAIT_FIELDS,
+)
 from hamlet_core.engines.hamlet.burst_state import Negations
 from hamlet_core.engines.hamlet.burst_tables import (
     DELTA,
@@ -27,7 +39,6 @@ from hamlet_core.engines.hamlet.burst_tables import (
     WAIT_STRIDE,
     WAITS,
     WIDTH,
-    BurstProgram,
 )
 from hamlet_core.engines.hamlet.compilation import compiled, compiled_inline
 from hamlet_core.engines.hamlet.frame import Events
@@ -84,54 +95,69 @@ def zero_vector(arena: Any, target: int, size: int) -> None:
 
 
 @compiled
-def change(arena: Any, base: int, program: BurstProgram, block: int) -> None:
+def change(arena: Any, base: int, program: Any, block: int) -> None:
     """Into `delta`: what the burst in hand adds to the totals of a block."""
-    row = program.block[block]
-    size, width = row[SIZE], row[WIDTH]
-    total, delta = base + row[TOTAL], base + row[DELTA]
-    grown = base + program.growth[row[GROWTH], NUMBERS] + 1 - row[FOLLOWS_ITSELF]
-    place = row[SOURCE]
-    for source in range(row[SOURCES]):
+    row = program[AT_BLOCK] + block * BLOCK_FIELDS
+    size, width = program[row + SIZE], program[row + WIDTH]
+    total, delta = base + program[row + TOTAL], base + program[row + DELTA]
+    grown = (
+        base
+        + program[program[AT_GROWTH] + (program[row + GROWTH]) * GROWTH_FIELDS + NUMBERS]
+        + 1
+        - program[row + FOLLOWS_ITSELF]
+    )
+    place = program[row + SOURCE]
+    for source in range(program[row + SOURCES]):
         for component in range(width):
             target = delta + component * size
             if source == 0:
-                _gather(arena, base, target, program.source, place, size)
+                _gather(arena, base, target, program, program[AT_SOURCE] + place, size)
             else:
-                _gather_more(arena, base, target, program.source, place, size)
+                _gather_more(arena, base, target, program, program[AT_SOURCE] + place, size)
             place += size
-    if row[SOURCES] == 0:
+    if program[row + SOURCES] == 0:
         zero_vector(arena, delta, size * width)
-    if row[FOLLOWS_ITSELF]:
+    if program[row + FOLLOWS_ITSELF]:
         add_vector(arena, delta, total, size * width)
     for component in range(1, width):
         target = delta + component * size
         _multiply(arena, target, grown, size)
-        rider = program.rider[row[RIDER] + component - 1]
+        rider = program[program[AT_RIDER] + program[row + RIDER] + component - 1]
         if rider >= 0:
-            number = base + program.sum[rider, SUM_NUMBERS] + 1 - row[FOLLOWS_ITSELF]
+            number = (
+                base
+                + program[program[AT_SUM] + rider * SUM_FIELDS + SUM_NUMBERS]
+                + 1
+                - program[row + FOLLOWS_ITSELF]
+            )
             _add_multiple(arena, target, delta, number, size)
     _multiply(arena, delta, grown, size)
 
 
 @compiled
-def grow_plain(arena: Any, base: int, program: BurstProgram, block: int) -> None:
+def grow_plain(arena: Any, base: int, program: Any, block: int) -> None:
     """A block that follows itself, has one source, no riders and nothing waiting behind it: the commonest, in one go."""
-    row = program.block[block]
-    size, total, delta = row[SIZE], base + row[TOTAL], base + row[DELTA]
-    factor = base + program.growth[row[GROWTH], NUMBERS]
+    row = program[AT_BLOCK] + block * BLOCK_FIELDS
+    size, total, delta = program[row + SIZE], base + program[row + TOTAL], base + program[row + DELTA]
+    factor = base + program[program[AT_GROWTH] + (program[row + GROWTH]) * GROWTH_FIELDS + NUMBERS]
     if not is_zero(arena, factor):
-        _gather(arena, base, delta, program.source, row[SOURCE], size)
+        _gather(arena, base, delta, program, program[AT_SOURCE] + program[row + SOURCE], size)
         _grow(arena, total, delta, factor, size)
 
 
 @compiled
 def step_through(
-    arena: Any, base: int, program: BurstProgram, events: Events, block: int, first: int, last: int, code: int
+    arena: Any, base: int, program: Any, events: Events, block: int, first: int, last: int, code: int
 ) -> None:
     """The same for such a block, or one that does not follow itself, event by event with its inputs kept at hand."""
-    row = program.block[block]
-    size, total, delta, follows = row[SIZE], base + row[TOTAL], base + row[DELTA], row[FOLLOWS_ITSELF]
-    _gather(arena, base, delta, program.source, row[SOURCE], size)
+    row = program[AT_BLOCK] + block * BLOCK_FIELDS
+    size, total, delta, follows = (
+        program[row + SIZE],
+        base + program[row + TOTAL],
+        base + program[row + DELTA],
+        program[row + FOLLOWS_ITSELF],
+    )
+    _gather(arena, base, delta, program, program[AT_SOURCE] + program[row + SOURCE], size)
     align(arena, total, delta, size)
     grown, event = 0, first
     while event < last:
@@ -169,12 +195,14 @@ def _stands_alone(events: Events, event: int, last: int, code: int) -> bool:
 
 
 @compiled
-def commit(arena: Any, base: int, program: BurstProgram, state: Negations, block: int) -> None:
+def commit(arena: Any, base: int, program: Any, state: Negations, block: int) -> None:
     """Add the changes of a block to its totals, and to what waits behind them."""
-    row = program.block[block]
-    size, delta = row[SIZE] * row[WIDTH], base + row[DELTA]
-    add_vector(arena, base + row[TOTAL], delta, size)
-    for place in range(row[WAIT], row[WAIT] + row[WAITS]):
-        wait = program.wait[place]
-        bucket = state.buckets[wait[WAIT_GAP]] - 1 if wait[WAIT_GAP] >= 0 else 0
-        add_vector(arena, base + wait[WAIT_BASE] + bucket * wait[WAIT_STRIDE], delta, size)
+    row = program[AT_BLOCK] + block * BLOCK_FIELDS
+    size, delta = program[row + SIZE] * program[row + WIDTH], base + program[row + DELTA]
+    add_vector(arena, base + program[row + TOTAL], delta, size)
+    for place in range(program[row + WAIT], program[row + WAIT] + program[row + WAITS]):
+        wait = program[AT_WAIT] + place * WAIT_FIELDS
+        bucket = state.buckets[program[wait + WAIT_GAP]] - 1 if program[wait + WAIT_GAP] >= 0 else 0
+        add_vector(
+            arena, base + program[wait + WAIT_BASE] + bucket * program[wait + WAIT_STRIDE], delta, size
+        )

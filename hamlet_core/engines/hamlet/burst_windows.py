@@ -5,6 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from hamlet_core.engines.hamlet.burst_lanes import zero_vector
+from hamlet_core.engines.hamlet.burst_packing import (
+    AT_CLEAR,
+    AT_CLEAR_FIRST,
+    AT_END,
+    AT_FINISH,
+    AT_FINISH_FIRST,
+    AT_GAP,
+    AT_SLOTS,
+    AT_START,
+    AT_STRAND,
+    CLEAR_FIELDS,
+    END_FIELDS,
+    FINISH_FIELDS,
+    GAP_FIELDS,
+    GAPS,
+    OUT_WIDTH,
+    STRAND_FIELDS,
+    STRANDS,
+)
 from hamlet_core.engines.hamlet.burst_tables import (
     GAP_START,
     GAP_WINDOWS,
@@ -12,52 +31,59 @@ from hamlet_core.engines.hamlet.burst_tables import (
     S_END_STOP,
     S_OUT,
     S_WINDOWS,
-    BurstProgram,
 )
 from hamlet_core.engines.hamlet.compilation import compiled
 from hamlet_core.engines.hamlet.numbers import add, add_product, is_zero, one, zero
 
 
 @compiled
-def finish(arena: Any, base: int, program: BurstProgram, windows: int, slot: int, row: int) -> None:
+def finish(arena: Any, base: int, program: Any, windows: int, slot: int, row: int) -> None:
     """Add the trends of a window that closes to its row of results."""
-    begin = row * program.out_width
-    for item in range(program.finish_first[windows], program.finish_first[windows + 1]):
-        if not is_zero(arena, base + program.finish[item, 0] + slot):
-            add(arena, begin + program.finish[item, 2], base + program.finish[item, 1] + slot)
+    begin = row * program[OUT_WIDTH]
+    for item in range(
+        program[program[AT_FINISH_FIRST] + windows], program[program[AT_FINISH_FIRST] + windows + 1]
+    ):
+        run = program[AT_FINISH] + item * FINISH_FIELDS
+        if not is_zero(arena, base + program[run] + slot):
+            add(arena, begin + program[run + 2], base + program[run + 1] + slot)
     scratch = base - 4  # four numbers between the results and the rest
-    for strand in range(program.strand.shape[0]):
-        fields = program.strand[strand]
-        if fields[S_WINDOWS] == windows:
+    for strand in range(program[STRANDS]):
+        fields = program[AT_STRAND] + strand * STRAND_FIELDS
+        if program[fields + S_WINDOWS] == windows:
             zero(arena, scratch)
             zero(arena, scratch + 1)
-            for end in range(fields[S_END], fields[S_END_STOP]):
-                add(arena, scratch + program.end[end, 1], base + program.end[end, 0] + slot)
-            add_product(arena, begin + fields[S_OUT], scratch, scratch + 1)
+            for end in range(program[fields + S_END], program[fields + S_END_STOP]):
+                run = program[AT_END] + end * END_FIELDS
+                add(arena, scratch + program[run + 1], base + program[run] + slot)
+            add_product(arena, begin + program[fields + S_OUT], scratch, scratch + 1)
 
 
 @compiled
-def clear(arena: Any, base: int, program: BurstProgram, windows: int, slot: int) -> None:
+def clear(arena: Any, base: int, program: Any, windows: int, slot: int) -> None:
     """All lanes of a slot are 0."""
-    for item in range(program.clear_first[windows], program.clear_first[windows + 1]):
-        first, count = base + program.clear[item, 0] + slot, program.clear[item, 1]
-        if program.slots[windows] == 1:
+    for item in range(
+        program[program[AT_CLEAR_FIRST] + windows], program[program[AT_CLEAR_FIRST] + windows + 1]
+    ):
+        run = program[AT_CLEAR] + item * CLEAR_FIELDS
+        first, count = base + program[run] + slot, program[run + 1]
+        if program[program[AT_SLOTS] + windows] == 1:
             zero_vector(arena, first, count)
         else:
             for place in range(count):
-                zero(arena, first + place * program.slots[windows])
+                zero(arena, first + place * program[program[AT_SLOTS] + windows])
 
 
 @compiled
-def open_slot(
-    arena: Any, base: int, program: BurstProgram, opened: Any, windows: int, slot: int, time: int
-) -> None:
+def open_slot(arena: Any, base: int, program: Any, opened: Any, windows: int, slot: int, time: int) -> None:
     """A slot takes the windows whose first event comes at a time."""
     opened[windows, slot] = time
-    one(arena, base + program.start[windows] + slot)
-    for gap in range(program.gap.shape[0]):
-        if program.gap[gap, GAP_WINDOWS] == windows and program.gap[gap, GAP_START] >= 0:
-            one(arena, base + program.gap[gap, GAP_START] + slot)
+    one(arena, base + program[program[AT_START] + windows] + slot)
+    for gap in range(program[GAPS]):
+        if (
+            program[program[AT_GAP] + gap * GAP_FIELDS + GAP_WINDOWS] == windows
+            and program[program[AT_GAP] + gap * GAP_FIELDS + GAP_START] >= 0
+        ):
+            one(arena, base + program[program[AT_GAP] + gap * GAP_FIELDS + GAP_START] + slot)
 
 
 @compiled

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hamlet_core.engines.hamlet.burst_kernel import fold_bursts
+from hamlet_core.engines.hamlet.burst_packing import packed
 from hamlet_core.engines.hamlet.burst_program import compile_bursts
 from hamlet_core.engines.hamlet.burst_state import negations_of
 from hamlet_core.engines.hamlet.burst_state import windows_of as windows_state
@@ -121,7 +122,7 @@ def fold(
     folded: int = fold_bursts(
         arena,
         base,
-        program,
+        packed(program),
         negations_of(program),
         windows_state(program),
         values,

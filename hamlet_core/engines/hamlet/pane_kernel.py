@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from hamlet_core.engines.hamlet.burst_kernel import fold_range
+from hamlet_core.engines.hamlet.burst_packing import ALL_NUMBERS, AT_START
 from hamlet_core.engines.hamlet.burst_state import Negations, Windows
-from hamlet_core.engines.hamlet.burst_tables import BurstProgram
 from hamlet_core.engines.hamlet.compilation import compiled
 from hamlet_core.engines.hamlet.frame import Events
 from hamlet_core.engines.hamlet.lanes import (
@@ -85,7 +85,7 @@ def _do(arena: Any, steps: Any, target: int, left: int, right: int) -> None:
 
 
 @compiled
-def _take(arena: Any, program: BurstProgram, joins: PaneProgram, regions: Regions, pane: int) -> None:
+def _take(arena: Any, program: Any, joins: PaneProgram, regions: Regions, pane: int) -> None:
     """The matrix of a pane that was folded, and a clean state for the next."""
     base = regions.bursts
     target = regions.matrices + (pane % regions.ring) * joins.matrix
@@ -93,8 +93,8 @@ def _take(arena: Any, program: BurstProgram, joins: PaneProgram, regions: Region
     for place in range(joins.more.shape[0]):
         into, first, count = joins.more[place, 0], joins.more[place, 1], joins.more[place, 2]
         add_gathered_lanes(arena, target + into, base, joins.gather, first, count)
-    zero_lanes(arena, base, program.size)
-    one(arena, base + program.start[0])
+    zero_lanes(arena, base, program[ALL_NUMBERS])
+    one(arena, base + program[program[AT_START] + 0])
 
 
 @compiled
@@ -141,7 +141,7 @@ def _leave(arena: Any, joins: PaneProgram, regions: Regions, queue: Any, begun: 
 @compiled
 def fold_windows_by_panes(  # noqa: PLR0917 - the whole task; compiled code takes arguments by place
     arena: Any,
-    program: BurstProgram,
+    program: Any,
     joins: PaneProgram,
     regions: Regions,
     queue: Any,
@@ -158,7 +158,7 @@ def fold_windows_by_panes(  # noqa: PLR0917 - the whole task; compiled code take
     """
     for place in range(joins.ones.shape[0]):
         one(arena, regions.first_state + joins.ones[place])
-    one(arena, regions.bursts + program.start[0])
+    one(arena, regions.bursts + program[program[AT_START] + 0])
     bursts = 0
     for job in range(tasks.row.shape[0]):
         begun, end = tasks.window_first[job], tasks.window_last[job]

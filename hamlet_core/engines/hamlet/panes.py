@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hamlet_core.engines.hamlet.burst_packing import packed
 from hamlet_core.engines.hamlet.burst_program import compile_bursts
 from hamlet_core.engines.hamlet.burst_state import negations_of
 from hamlet_core.engines.hamlet.burst_state import windows_of as windows_state
@@ -86,7 +87,7 @@ def fold_panes(
     arena = arithmetic.arena(size)
     folded: int = fold_windows_by_panes(
         arena,
-        program,
+        packed(program),
         joins,
         regions,
         np.zeros(4, np.int64),
