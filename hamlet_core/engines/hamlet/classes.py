@@ -49,8 +49,10 @@ def class_events(queries: Sequence[AnalysedQuery], stream: Stream, text: str) ->
     bits = _bits([mask for _, mask in masks], len(stream))
     events = Events(_fixed(stream.time), _fixed(code), _fixed(bits), _fixed(_NO_ROWS))
     if order is not None:
-        bits = bits[order] if len(masks) else bits
-        events = Events(_fixed(stream.time[order]), _fixed(code[order]), _fixed(bits), _fixed(order))
+        bits = np.take(bits, order, axis=0) if len(masks) else bits
+        events = Events(
+            _fixed(np.take(stream.time, order)), _fixed(np.take(code, order)), _fixed(bits), _fixed(order)
+        )
     matched = len(events.code)
     if foreign or masks:
         matched = int(np.count_nonzero(events.code != DEAD))
