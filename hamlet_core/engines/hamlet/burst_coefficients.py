@@ -23,7 +23,7 @@ from hamlet_core.engines.hamlet.burst_tables import (
     VALUE,
     WEIGHT,
 )
-from hamlet_core.engines.hamlet.compilation import compiled
+from hamlet_core.engines.hamlet.compilation import compiled_part, compiled_within
 from hamlet_core.engines.hamlet.frame import Events
 from hamlet_core.engines.hamlet.numbers import (
     add,
@@ -43,15 +43,22 @@ STRIDE = 16
 """Events that are compared at once while a burst lasts."""
 
 
-@compiled
+@compiled_part
 def _count(
-    arena: Any, events: Events, grown: int, first: int, last: int, code: int, bit: int, run: tuple[int, bool]
+    arena: Any,
+    events: Events,
+    grown: int,
+    first: int,
+    last: int,
+    code: int,
+    bit: int,
+    count: int,
+    tied: bool,
 ) -> None:
     """Coefficients of the events `first:last` of one type where only their number and ties matter.
 
-    `run` is how many events of the type there are (negative: not known) and whether some may be tied.
+    `count` is how many events of the type there are (negative: not known), `tied` whether some may be tied.
     """
-    count, tied = run
     if count < 0 or bit >= 0:
         count = _matching(events, first, last, code, bit)
     if count == 0:
@@ -66,7 +73,7 @@ def _count(
     whole(arena, grown + 1, count)
 
 
-@compiled
+@compiled_part
 def _matching(events: Events, first: int, last: int, code: int, bit: int) -> Any:
     count: Any = 0
     begin, end = np.uint64(first), np.uint64(last)
@@ -81,7 +88,7 @@ def _matching(events: Events, first: int, last: int, code: int, bit: int) -> Any
     return count
 
 
-@compiled
+@compiled_part
 def _grow_by_ties(
     arena: Any, events: Events, grown: int, first: int, last: int, code: int, bit: int, count: int
 ) -> int:
@@ -109,7 +116,7 @@ def _grow_by_ties(
     return alone
 
 
-@compiled
+@compiled_part
 def measure(
     arena: Any,
     base: int,
@@ -119,7 +126,8 @@ def measure(
     first: int,
     last: int,
     code: int,
-    run: tuple[int, bool],
+    count: int,
+    tied: bool,
 ) -> None:
     """All coefficients of a type for the events `first:last`: its own of them, time stamp by time stamp."""
     for growth in range(
@@ -127,7 +135,8 @@ def measure(
     ):
         row = program[AT_GROWTH] + growth * GROWTH_FIELDS
         if program[row + WEIGHT] < 0 and program[row + SUM_FIRST] == program[row + SUM_STOP]:
-            _count(arena, events, base + program[row + NUMBERS], first, last, code, program[row + BIT], run)
+            grown, bit = base + program[row + NUMBERS], program[row + BIT]
+            _count(arena, events, grown, first, last, code, bit, count, tied)
             continue
         grown = base + program[program[AT_GROWTH] + growth * GROWTH_FIELDS + NUMBERS]
         zero(arena, grown)
@@ -148,7 +157,7 @@ def measure(
             event = end
 
 
-@compiled
+@compiled_within
 def _measure_stamp(
     arena: Any,
     base: int,

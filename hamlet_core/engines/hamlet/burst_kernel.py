@@ -28,11 +28,11 @@ from hamlet_core.engines.hamlet.burst_packing import (
 from hamlet_core.engines.hamlet.burst_state import Negations, Windows
 from hamlet_core.engines.hamlet.burst_tables import BURSTS, FOLLOWS_ITSELF, PLAIN, STEPS
 from hamlet_core.engines.hamlet.burst_windows import clear, finish, open_slot
-from hamlet_core.engines.hamlet.compilation import compiled
+from hamlet_core.engines.hamlet.compilation import compiled, compiled_part, compiled_within
 from hamlet_core.engines.hamlet.frame import DEAD, Events
 
 
-@compiled
+@compiled_within
 def _fold_stamp(
     arena: Any,
     base: int,
@@ -59,7 +59,9 @@ def _fold_stamp(
     for place in range(kinds):
         code = present[place]
         if program[program[AT_BLOCK_FIRST] + code] < program[program[AT_BLOCK_FIRST] + code + 1]:
-            measure(arena, base, program, values, events, first, last, code, (-1, True))
+            # With literals `measure` would be compiled once more.
+            unknown, tied = np.int64(-1), np.bool_(True)
+            measure(arena, base, program, values, events, first, last, code, unknown, tied)
         for block in range(
             program[program[AT_BLOCK_FIRST] + code], program[program[AT_BLOCK_FIRST] + code + 1]
         ):
@@ -78,7 +80,7 @@ def _fold_stamp(
             commit(arena, base, program, state, block)
 
 
-@compiled
+@compiled_within
 def _fold_burst(
     arena: Any,
     base: int,
@@ -90,11 +92,12 @@ def _fold_burst(
     first: int,
     last: int,
     code: int,
-    run: tuple[int, bool],
+    count: int,
+    tied: bool,
 ) -> None:
     """A burst of one type over any number of time stamps."""
     if program[program[AT_BLOCK_FIRST] + code] < program[program[AT_BLOCK_FIRST] + code + 1]:
-        measure(arena, base, program, values, events, first, last, code, run)
+        measure(arena, base, program, values, events, first, last, code, count, tied)
     for block in range(program[program[AT_BLOCK_FIRST] + code], program[program[AT_BLOCK_FIRST] + code + 1]):
         if (
             program[program[AT_BLOCK] + block * BLOCK_FIELDS + PLAIN]
@@ -114,7 +117,7 @@ def _fold_burst(
             event = end
 
 
-@compiled
+@compiled_part
 def _stamp_end(time: Any, first: int, stop: int) -> int:
     end = first + 1
     while end < stop and time[end] == time[first]:
@@ -122,9 +125,18 @@ def _stamp_end(time: Any, first: int, stop: int) -> int:
     return end
 
 
-@compiled
-def _burst_end(time: Any, code: Any, first: int, stop: int) -> tuple[int, tuple[int, bool]]:
-    """The end of the burst that begins at `first`, how many events it has, and whether some may be tied.
+@compiled_part
+def _alive(code: Any, first: int, last: int) -> int:
+    """How many of the events are not dead."""
+    count = 0
+    for event in range(first, last):
+        count += code[event] != DEAD
+    return count
+
+
+@compiled_part
+def _burst_end(time: Any, code: Any, first: int, stop: int) -> tuple[int, int, bool]:
+    """The end of the burst that begins at `first`, how many events it has (-1: not known), and whether some may be tied.
 
     The end is `first` itself if its time stamp has several types.
     """
@@ -151,13 +163,13 @@ def _burst_end(time: Any, code: Any, first: int, stop: int) -> tuple[int, tuple[
             tied |= time[event] == time[event - 1]
         event += 1
     if event == stop or time[event] != time[last]:
-        return event, (count, tied)
+        return event, count, tied
     while last > first and time[last] == time[event]:
         last -= 1
-    return (last + 1 if time[last] != time[event] else first), (-1, True)
+    return (last + 1 if time[last] != time[event] else first), -1, True
 
 
-@compiled
+@compiled_within
 def fold_range(
     arena: Any,
     base: int,
@@ -170,33 +182,34 @@ def fold_range(
     stop: int,
     present: Any,
     closed_form: bool,
-) -> int:
-    """Events between two borders of windows; returns the number of bursts."""
+) -> tuple[int, int]:
+    """Events between two borders of windows; returns how many bursts and how many events were folded."""
     time, code = events.time, events.code
-    event, bursts = first, 0
+    event, bursts, folded = first, 0, 0
     while event < stop:
         if code[event] == DEAD:
             event += 1
             continue
-        end, run = event, (-1, True)
-        if program[program[AT_KIND] + code[event] * KIND_FIELDS + BURSTS] and (
-            closed_form or program[program[AT_KIND] + code[event] * KIND_FIELDS + STEPS]
+        kind = np.int64(code[event])
+        end, count, tied = event, -1, True
+        if program[program[AT_KIND] + kind * KIND_FIELDS + BURSTS] and (
+            closed_form or program[program[AT_KIND] + kind * KIND_FIELDS + STEPS]
         ):
-            end, run = _burst_end(time, code, event, stop)
+            end, count, tied = _burst_end(time, code, event, stop)
         if end > event and not closed_form:
             for block in range(
-                program[program[AT_BLOCK_FIRST] + code[event]],
-                program[program[AT_BLOCK_FIRST] + code[event] + 1],
+                program[program[AT_BLOCK_FIRST] + kind], program[program[AT_BLOCK_FIRST] + kind + 1]
             ):
-                step_through(arena, base, program, events, block, event, end, code[event])
+                step_through(arena, base, program, events, block, event, end, kind)
         elif end > event:
-            _fold_burst(arena, base, program, state, opened, values, events, event, end, code[event], run)
+            _fold_burst(arena, base, program, state, opened, values, events, event, end, kind, count, tied)
         else:
             end = _stamp_end(time, event, stop)
             _fold_stamp(arena, base, program, state, opened, values, events, event, end, present)
         bursts += 1
+        folded += count if count >= 0 else _alive(code, event, end)
         event = end
-    return bursts
+    return bursts, folded
 
 
 @compiled
@@ -214,17 +227,17 @@ def fold_bursts(
     row: Any,
     job_bounds: Any,
     closed_form: bool,
-) -> int:
+) -> tuple[int, int]:
     """Fold every partition; results are added to the numbers `row * out_width + ...` of the arena.
 
     `bounds` are those of partitions in the events; the windows of partition p and specification w are jobs
     `job_bounds[w, p]:job_bounds[w, p + 1]`, which begin before event `first` and end before event `last`. `base` is
-    where the state begins. Returns the number of bursts.
+    where the state begins. Returns how many bursts and how many events were folded.
     """
     specifications = program[SPECIFICATIONS]
     opened, opening, closing = windows_state.opened, windows_state.opening, windows_state.closing
     head, tail, present = windows_state.head, windows_state.tail, windows_state.present
-    bursts = 0
+    bursts = folded = 0
     for partition in range(bounds.shape[0] - 1):
         forget(state)
         for windows in range(specifications):
@@ -252,8 +265,10 @@ def fold_bursts(
                     border = min(border, last[closing[windows]])
             if event == stop:
                 break
-            bursts += fold_range(
+            more, events_more = fold_range(
                 arena, base, program, state, opened, values, events, event, border, present, closed_form
             )
+            bursts += more
+            folded += events_more
             event = border
-    return bursts
+    return bursts, folded

@@ -40,7 +40,7 @@ from hamlet_core.engines.hamlet.burst_tables import (
     WAITS,
     WIDTH,
 )
-from hamlet_core.engines.hamlet.compilation import compiled, compiled_inline
+from hamlet_core.engines.hamlet.compilation import compiled_inline, compiled_part
 from hamlet_core.engines.hamlet.frame import Events
 from hamlet_core.engines.hamlet.lanes import (
     add_gathered_lanes,
@@ -57,44 +57,44 @@ ROOM = 900
 """Bits that mantissas may grow by before they are normalised."""
 
 
-@compiled
+@compiled_part
 def _gather(arena: Any, base: int, target: int, table: Any, place: int, size: int) -> None:
     gather_lanes(arena, target, base, table, place, size)
 
 
-@compiled
+@compiled_part
 def _gather_more(arena: Any, base: int, target: int, table: Any, place: int, size: int) -> None:
     add_gathered_lanes(arena, target, base, table, place, size)
 
 
-@compiled
+@compiled_part
 def add_vector(arena: Any, target: int, source: int, size: int) -> None:
     """Lanes of target += lanes of source."""
     add_lanes(arena, target, source, size)
 
 
-@compiled
+@compiled_part
 def _multiply(arena: Any, target: int, factor: int, size: int) -> None:
     multiply_lanes(arena, target, factor, size)
 
 
-@compiled
+@compiled_part
 def _add_multiple(arena: Any, target: int, source: int, factor: int, size: int) -> None:
     add_multiple_lanes(arena, target, source, factor, size)
 
 
-@compiled
+@compiled_part
 def _grow(arena: Any, target: int, source: int, factor: int, size: int) -> None:
     grow_lanes(arena, target, source, factor, size)
 
 
-@compiled
+@compiled_part
 def zero_vector(arena: Any, target: int, size: int) -> None:
     """Lanes of target are 0."""
     zero_lanes(arena, target, size)
 
 
-@compiled
+@compiled_part
 def change(arena: Any, base: int, program: Any, block: int) -> None:
     """Into `delta`: what the burst in hand adds to the totals of a block."""
     row = program[AT_BLOCK] + block * BLOCK_FIELDS
@@ -134,7 +134,7 @@ def change(arena: Any, base: int, program: Any, block: int) -> None:
     _multiply(arena, delta, grown, size)
 
 
-@compiled
+@compiled_part
 def grow_plain(arena: Any, base: int, program: Any, block: int) -> None:
     """A block that follows itself, has one source, no riders and nothing waiting behind it: the commonest, in one go."""
     row = program[AT_BLOCK] + block * BLOCK_FIELDS
@@ -145,7 +145,7 @@ def grow_plain(arena: Any, base: int, program: Any, block: int) -> None:
         _grow(arena, total, delta, factor, size)
 
 
-@compiled
+@compiled_part
 def step_through(
     arena: Any, base: int, program: Any, events: Events, block: int, first: int, last: int, code: int
 ) -> None:
@@ -194,7 +194,7 @@ def _stands_alone(events: Events, event: int, last: int, code: int) -> bool:
     return bool(alone and events.code[event] == code)
 
 
-@compiled
+@compiled_part
 def commit(arena: Any, base: int, program: Any, state: Negations, block: int) -> None:
     """Add the changes of a block to its totals, and to what waits behind them."""
     row = program[AT_BLOCK] + block * BLOCK_FIELDS

@@ -38,12 +38,12 @@ from hamlet_core.engines.hamlet.burst_tables import (
     N_POSITION,
     N_STARTS,
 )
-from hamlet_core.engines.hamlet.compilation import compiled
+from hamlet_core.engines.hamlet.compilation import compiled_part, compiled_within
 from hamlet_core.engines.hamlet.frame import Events
 from hamlet_core.engines.hamlet.numbers import copy, zero
 
 
-@compiled
+@compiled_part
 def negate(
     program: Any,
     state: Negations,
@@ -67,7 +67,7 @@ def negate(
         state.fresh[program[row + N_POSITION]] = max(fresh, state.latest[program[row + N_POSITION]])
 
 
-@compiled
+@compiled_part
 def negate_commit(program: Any, state: Negations, code: int) -> None:
     """Commit what `negate` found; `fresh` then differs from `latest` where something is to be dropped."""
     for place in range(
@@ -83,7 +83,7 @@ def negate_commit(program: Any, state: Negations, code: int) -> None:
             state.since[pattern] = max(state.since[pattern], state.latest[position])
 
 
-@compiled
+@compiled_part
 def drop(arena: Any, base: int, program: Any, state: Negations, opened: Any, code: int) -> None:
     """Matches that end now drop what waited since before they began, once all types of the time stamp are committed."""
     for place in range(
@@ -101,7 +101,7 @@ def drop(arena: Any, base: int, program: Any, state: Negations, opened: Any, cod
             _cut(arena, base, program, state, opened, program[program[AT_PATTERN_GAPS] + item])
 
 
-@compiled
+@compiled_within
 def _cut(arena: Any, base: int, program: Any, state: Negations, opened: Any, gap: int) -> None:
     """Drop what waits at a gap since before its latest negated match began, and close starts behind it."""
     since = NEVER
@@ -120,7 +120,7 @@ def _cut(arena: Any, base: int, program: Any, state: Negations, opened: Any, gap
                 zero(arena, base + start + slot)
 
 
-@compiled
+@compiled_within
 def _cut_buckets(arena: Any, base: int, program: Any, state: Negations, gap: int, since: int) -> None:
     """New buckets: one from `since` on, and one from every time at which a match that can go on has begun."""
     bounds, count = state.bounds, 1
@@ -162,7 +162,7 @@ def _cut_buckets(arena: Any, base: int, program: Any, state: Negations, gap: int
         state.bound[gap, bucket] = bounds[bucket]
 
 
-@compiled
+@compiled_part
 def forget(state: Negations) -> None:
     """A new partition: nothing has matched."""
     for position in range(state.latest.shape[0]):

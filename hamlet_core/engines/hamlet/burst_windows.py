@@ -32,11 +32,11 @@ from hamlet_core.engines.hamlet.burst_tables import (
     S_OUT,
     S_WINDOWS,
 )
-from hamlet_core.engines.hamlet.compilation import compiled
+from hamlet_core.engines.hamlet.compilation import compiled, compiled_part
 from hamlet_core.engines.hamlet.numbers import add, add_product, is_zero, one, zero
 
 
-@compiled
+@compiled_part
 def finish(arena: Any, base: int, program: Any, windows: int, slot: int, row: int) -> None:
     """Add the trends of a window that closes to its row of results."""
     begin = row * program[OUT_WIDTH]
@@ -58,7 +58,7 @@ def finish(arena: Any, base: int, program: Any, windows: int, slot: int, row: in
             add_product(arena, begin + program[fields + S_OUT], scratch, scratch + 1)
 
 
-@compiled
+@compiled_part
 def clear(arena: Any, base: int, program: Any, windows: int, slot: int) -> None:
     """All lanes of a slot are 0."""
     for item in range(
@@ -73,7 +73,7 @@ def clear(arena: Any, base: int, program: Any, windows: int, slot: int) -> None:
                 zero(arena, first + place * program[program[AT_SLOTS] + windows])
 
 
-@compiled
+@compiled_part
 def open_slot(arena: Any, base: int, program: Any, opened: Any, windows: int, slot: int, time: int) -> None:
     """A slot takes the windows whose first event comes at a time."""
     opened[windows, slot] = time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,15 @@ from hamlet_core.windows import WindowSpec
 
 SCRATCH = 4
 """Numbers between the results and the state that the kernel may use."""
+
+
+class Done(NamedTuple):
+    """What a pass over the events did."""
+
+    bursts: int
+    folded: int
+    """Events that the kernel counted, and `matched` those that it had to fold."""
+    matched: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +125,10 @@ def arena_size(program: BurstProgram, jobs: BurstJobs) -> int:
 
 def fold(
     arena: Any, program: BurstProgram, values: Any, events: ClassEvents, jobs: BurstJobs, *, closed_form: bool
-) -> int:
+) -> Done:
     """Run the kernel; the first `jobs.count * out_width` numbers of the arena then hold the results."""
     base = jobs.count * program.out_width + SCRATCH
-    folded: int = fold_bursts(
+    count, folded = fold_bursts(
         arena,
         base,
         packed(program),
@@ -134,4 +143,4 @@ def fold(
         jobs.bounds,
         closed_form,
     )
-    return folded
+    return Done(count, folded, events.matched)

@@ -31,14 +31,20 @@ def compiled(function: Kernel) -> Kernel:
     return _kept(function, _nrt=False, forceinline=False)
 
 
+def compiled_part(function: Kernel) -> Kernel:
+    """The same, called by other kernels only: what Python would need to call it takes a while to compile."""
+    return _kept(function, _nrt=False, forceinline=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
 def compiled_inline(function: Kernel) -> Kernel:
-    """A part of kernels, put in wherever it is called; allocates nothing."""
-    return _kept(function, _nrt=False, forceinline=True)
+    """Such a part, put in by the compiler wherever it is called."""
+    return _kept(function, _nrt=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
-def compiled_apart(function: Kernel) -> Kernel:
-    """A part of kernels that is called, also from parts that are put in (they would pass their own way on)."""
-    return _kept(function, _nrt=False, forceinline=False)
+def compiled_within(function: Kernel) -> Kernel:
+    """Such a part that one kernel calls: its source becomes the caller's, so that it is not optimised twice."""
+    part: Kernel = njit(inline="always")(function)
+    return part
 
 
 def compiled_allocating(function: Kernel) -> Kernel:

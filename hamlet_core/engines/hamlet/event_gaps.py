@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hamlet_core.engines.hamlet.compilation import compiled
+from hamlet_core.engines.hamlet.compilation import compiled_part
 from hamlet_core.engines.hamlet.event_layout import (
     M_COUNTS,
     M_DIRTY,
@@ -51,7 +51,7 @@ from hamlet_core.engines.hamlet.pairs import holds
 from hamlet_core.engines.hamlet.slicing import row_of
 
 
-@compiled
+@compiled_part
 def gather_starts(plan: Any, memo: Any, events: Any, pairs: Any, event: int) -> None:
     """How late matches of negated patterns that reach this event start, before the time stamp is committed."""
     binding = plan[P_BINDING] + events.code[event]
@@ -69,7 +69,7 @@ def gather_starts(plan: Any, memo: Any, events: Any, pairs: Any, event: int) -> 
             memo[M_STARTS] += 1
 
 
-@compiled
+@compiled_part
 def _over(plan: Any, memo: Any, events: Any, pairs: Any, edge: int, event: int, least: int) -> Any:
     """The latest start that comes over an edge, if it is later than `least`, else that."""
     source, gap, condition = plan[edge], plan[edge + 1], plan[edge + 2]
@@ -90,7 +90,7 @@ def _over(plan: Any, memo: Any, events: Any, pairs: Any, edge: int, event: int, 
     return latest
 
 
-@compiled
+@compiled_part
 def commit_starts(arena: Any, plan: Any, memo: Any) -> None:
     """Make the gathered starts known, and drop what they end."""
     for waiting in range(memo[M_START], memo[M_START] + 3 * memo[M_STARTS], 3):
@@ -111,7 +111,7 @@ def commit_starts(arena: Any, plan: Any, memo: Any) -> None:
     memo[M_STARTS] = 0
 
 
-@compiled
+@compiled_part
 def _move(arena: Any, plan: Any, memo: Any, gap: int, since: int) -> None:
     """A gap is clean only from `since` on, or from where it was already known to be."""
     if since <= memo[memo[M_SINCE] + gap]:
@@ -127,7 +127,7 @@ def _move(arena: Any, plan: Any, memo: Any, gap: int, since: int) -> None:
             _drop(arena, plan, memo, plan[at + 2], since)
 
 
-@compiled
+@compiled_part
 def open_queues(plan: Any, memo: Any) -> None:
     """Give every queue its room: entries, the sum of those of its younger stack, sums from the back of the older."""
     for queue in range(plan[P_QUEUES]):
@@ -136,7 +136,7 @@ def open_queues(plan: Any, memo: Any) -> None:
         memo[memo[M_QUEUE_ADDRESS] + queue] = allocate(memo, (2 * entries + 1) * plan[about + Q_WIDTH])
 
 
-@compiled
+@compiled_part
 def _sums(plan: Any, memo: Any, queue: int) -> Any:
     """Where the sums of a queue begin; the sum of its younger stack stands before them."""
     about = plan[P_QUEUE] + queue * Q_FIELDS
@@ -144,7 +144,7 @@ def _sums(plan: Any, memo: Any, queue: int) -> Any:
     return memo[memo[M_QUEUE_ADDRESS] + queue] + (entries + 1) * plan[about + Q_WIDTH]
 
 
-@compiled
+@compiled_part
 def push(arena: Any, plan: Any, memo: Any, queue: int, time: int, source: int) -> None:
     """An element at `source` begins to wait; the total that waits has it already."""
     width, entry = plan[plan[P_QUEUE] + queue * Q_FIELDS + Q_WIDTH], memo[memo[M_QUEUE_COUNT] + queue]
@@ -157,7 +157,7 @@ def push(arena: Any, plan: Any, memo: Any, queue: int, time: int, source: int) -
     memo[memo[M_QUEUE_COUNT] + queue] = entry + 1
 
 
-@compiled
+@compiled_part
 def _drop(arena: Any, plan: Any, memo: Any, queue: int, since: int) -> None:
     """Forget what is older than `since`, and make the total again."""
     about, times = plan[P_QUEUE] + queue * Q_FIELDS, memo[M_QUEUE_TIME] + queue * memo[M_LONGEST]

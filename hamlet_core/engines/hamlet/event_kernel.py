@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hamlet_core.engines.hamlet.compilation import compiled
+from hamlet_core.engines.hamlet.compilation import compiled, compiled_part, compiled_within
 from hamlet_core.engines.hamlet.event_gaps import commit_starts, gather_starts, open_queues
 from hamlet_core.engines.hamlet.event_layout import (
     M_COUNTS,
@@ -77,7 +77,7 @@ def fold_windows(  # noqa: PLR0917 - the whole task; compiled code takes argumen
     return jobs.first.shape[0]
 
 
-@compiled
+@compiled_part
 def _alive(plan: Any, memo: Any) -> int:
     """Events of the window that some strand may bind."""
     alive = 0
@@ -86,7 +86,7 @@ def _alive(plan: Any, memo: Any) -> int:
     return alive
 
 
-@compiled
+@compiled_within
 def _fold(
     arena: Any, plan: Any, values: Any, memo: Any, events: Any, pairs: Any, first: int, last: int
 ) -> None:
@@ -115,7 +115,7 @@ def _fold(
         begin = end
 
 
-@compiled
+@compiled_within
 def _gather_others(
     arena: Any, plan: Any, values: Any, memo: Any, events: Any, pairs: Any, begin: int, end: int
 ) -> None:
@@ -126,7 +126,7 @@ def _gather_others(
             gather_standings(arena, plan, values, memo, events, pairs, event)
 
 
-@compiled
+@compiled_within
 def _finish(arena: Any, plan: Any, memo: Any) -> Any:
     """Close the window: its elements, strand after strand; whether a number left its range."""
     result, scratch = plan[P_RESULT], plan[P_SCRATCH]
@@ -147,7 +147,7 @@ def _finish(arena: Any, plan: Any, memo: Any) -> Any:
     return run_lost(arena, result, plan[P_WIDTH])
 
 
-@compiled
+@compiled_within
 def _pairs(arena: Any, address: int, counts: int) -> None:
     """AND: pairs of different trends, of counts by left, right and both sides (SEMANTICS 5)."""
     left, right, both, fewer = counts, counts + 1, counts + 2, counts + 3

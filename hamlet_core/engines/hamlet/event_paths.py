@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hamlet_core.engines.hamlet.compilation import compiled, compiled_inline
+from hamlet_core.engines.hamlet.compilation import compiled_inline, compiled_part
 from hamlet_core.engines.hamlet.event_gaps import push
 from hamlet_core.engines.hamlet.event_layout import (
     M_DIRTY,
@@ -66,7 +66,7 @@ def gather_block(
     _bind(arena, plan, values, code, row_of(events, event), slot)
 
 
-@compiled
+@compiled_part
 def _make_base(arena: Any, plan: Any, memo: Any, code: int) -> None:
     base, starts = plan[plan[P_BASE] + code], plan[P_STARTS] + code
     zero_run(arena, base, plan[plan[P_SIZE] + code])

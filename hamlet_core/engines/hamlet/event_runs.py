@@ -8,7 +8,7 @@ import numpy as np
 from numba.extending import overload
 
 from hamlet_core.engines.hamlet.arenas import PlainNumbers, ScaledNumbers, is_arena, power, put_scaled
-from hamlet_core.engines.hamlet.compilation import compiled
+from hamlet_core.engines.hamlet.compilation import compiled, compiled_part
 from hamlet_core.engines.hamlet.numbers import add, copy, zero
 
 LIMIT = 2.0**900
@@ -53,14 +53,14 @@ def zero_run(arena: Any, index: int, count: int) -> None:
         zero(arena, _unsigned(index + k))
 
 
-@compiled
+@compiled_part
 def copy_run(arena: Any, index: int, source: int, count: int) -> None:
     """Copy `count` numbers; the runs do not overlap."""
     for k in range(count):
         copy(arena, _unsigned(index + k), _unsigned(source + k))
 
 
-@compiled
+@compiled_part
 def add_run(arena: Any, index: int, source: int, count: int) -> None:
     """Add `count` numbers to as many others; the runs do not overlap."""
     _add(arena, index, source, count)
@@ -82,7 +82,7 @@ def _lost_of(arena: Any, index: int) -> Any:  # noqa: ARG001 - numba's protocol
     return plain if is_arena(arena, PlainNumbers) else never
 
 
-@compiled
+@compiled_part
 def run_lost(arena: Any, index: int, count: int) -> bool:
     """Whether any of `count` numbers left its range; only plain ones can."""
     lost = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hamlet_core.engines.hamlet.compilation import compiled
+from hamlet_core.engines.hamlet.compilation import compiled_part
 from hamlet_core.engines.hamlet.event_layout import (
     A_FIELDS,
     A_FIRST,
@@ -63,19 +63,19 @@ MERGED, SINGLE = 0, 1
 """Lists of a strand's standings, at `M_HEAD`."""
 
 
-@compiled
+@compiled_part
 def _at(memo: Any, standing: int) -> Any:
     """Where the fields of a standing begin."""
     return memo[M_STANDING] + standing * T_FIELDS
 
 
-@compiled
+@compiled_part
 def _contains(plan: Any, memo: Any, standing: int, position: int) -> bool:
     word = memo[memo[M_MASK] + standing * plan[P_WORDS] + (position >> WORD_SHIFT)]
     return bool((word >> (position & WORD_REST)) & 1)
 
 
-@compiled
+@compiled_part
 def _rank(plan: Any, memo: Any, standing: int, position: int) -> int:
     """How many members stand before a position."""
     rank = 0
@@ -84,7 +84,7 @@ def _rank(plan: Any, memo: Any, standing: int, position: int) -> int:
     return rank
 
 
-@compiled
+@compiled_part
 def _equal(plan: Any, memo: Any, left: int, right: int) -> bool:
     """Whether two standings of one strand have the same set."""
     words = plan[P_WORDS]
@@ -94,7 +94,7 @@ def _equal(plan: Any, memo: Any, left: int, right: int) -> bool:
     return True
 
 
-@compiled
+@compiled_part
 def _positions(plan: Any, owner: int) -> Any:
     """How many positions a strand has."""
     first = plan[plan[P_SET] + owner * A_FIELDS + A_FIRST]
@@ -103,7 +103,7 @@ def _positions(plan: Any, owner: int) -> Any:
     return plan[P_SET_POSITIONS] - first
 
 
-@compiled
+@compiled_part
 def gather_standings(
     arena: Any, plan: Any, values: Any, memo: Any, events: Any, pairs: Any, event: int
 ) -> None:
@@ -125,7 +125,7 @@ def gather_standings(
                 _bind(arena, plan, values, memo, standing)
 
 
-@compiled
+@compiled_part
 def _begin(arena: Any, plan: Any, memo: Any, events: Any, event: int, begin: int, stop: int) -> None:
     """Trends that start with this event."""
     owner, members = plan[begin], 0
@@ -142,7 +142,7 @@ def _begin(arena: Any, plan: Any, memo: Any, events: Any, event: int, begin: int
                 one(arena, memo[_at(memo, standing) + T_ADDRESS] + member * plan[about + A_WIDTH])
 
 
-@compiled
+@compiled_part
 def _continue(
     arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, event: int, begin: int, stop: int
 ) -> None:
@@ -173,7 +173,7 @@ def _continue(
         before = memo[_at(memo, before) + T_NEXT]
 
 
-@compiled
+@compiled_part
 def _way(plan: Any, memo: Any, pairs: Any, before: int, place: int, row: int) -> Any:
     """One position of an older standing from which an event may follow at a place of all positions, or -1."""
     incoming, earlier = plan[P_SET_INCOMING] + place, _at(memo, before)
@@ -186,7 +186,7 @@ def _way(plan: Any, memo: Any, pairs: Any, before: int, place: int, row: int) ->
     return -1
 
 
-@compiled
+@compiled_part
 def _pending(arena: Any, plan: Any, memo: Any, events: Any, event: int, owner: int, members: int) -> Any:
     """The standing of the event in the set of the way positions: one it has already, or a new one that is 0."""
     made, words = memo[M_PENDING] - 1, plan[P_WORDS]
@@ -212,7 +212,7 @@ def _pending(arena: Any, plan: Any, memo: Any, events: Any, event: int, owner: i
     return made
 
 
-@compiled
+@compiled_part
 def _bind(arena: Any, plan: Any, values: Any, memo: Any, standing: int) -> None:
     """What the event adds to the trends that took it."""
     at, member = _at(memo, standing), 0
@@ -231,7 +231,7 @@ def _bind(arena: Any, plan: Any, values: Any, memo: Any, standing: int) -> None:
         member += 1
 
 
-@compiled
+@compiled_part
 def commit_standings(arena: Any, plan: Any, memo: Any) -> None:
     """Keep what waits, or merge it with equal sets; its room is free again."""
     for standing in range(memo[M_STANDINGS] - 1, memo[M_PENDING] - 1, -1):
@@ -254,7 +254,7 @@ def commit_standings(arena: Any, plan: Any, memo: Any) -> None:
     memo[M_PENDING], memo[M_HIGH] = memo[M_STANDINGS], memo[M_ROOM]
 
 
-@compiled
+@compiled_part
 def _keep(arena: Any, plan: Any, memo: Any, standing: int, head: int) -> None:
     """Put a copy of a standing in a list."""
     at, kept = _at(memo, standing), memo[M_KEPT]
@@ -275,7 +275,7 @@ def _keep(arena: Any, plan: Any, memo: Any, standing: int, head: int) -> None:
     memo[M_KEPT] = kept + 1
 
 
-@compiled
+@compiled_part
 def finish_standings(arena: Any, plan: Any, memo: Any, owner: int, address: int, by_side: bool) -> None:
     """Add up the trends that are complete: elements at `address`; by side, three counts."""
     about = plan[P_SET] + owner * A_FIELDS

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.compilation import compiled
+from hamlet_core.engines.hamlet.compilation import compiled, compiled_part
 from hamlet_core.engines.hamlet.event_layout import (
     C_CODE,
     C_FIELDS,
@@ -43,7 +43,7 @@ from hamlet_core.engines.hamlet.event_layout import (
 from hamlet_core.engines.hamlet.event_runs import zero_run
 
 
-@compiled
+@compiled_part
 def count(events: Any, plan: Any, memo: Any, first: int, last: int) -> int:
     """Count the events of a window by code; returns how many share one time stamp at most."""
     counts = memo[M_COUNTS]
@@ -72,13 +72,13 @@ def room_of(plan: Any, events: Any, jobs: Any, memo: Any) -> Any:
     return plan[P_FREE] + most
 
 
-@compiled
+@compiled_part
 def _fill(memo: Any, first: int, last: int, value: int) -> None:
     for place in range(first, last):
         memo[place] = value
 
 
-@compiled
+@compiled_part
 def reset(arena: Any, plan: Any, memo: Any, room: int) -> None:
     """An empty window; the arena has `room` numbers."""
     zero_run(arena, plan[P_STATE], plan[P_RESULT] - plan[P_STATE])
@@ -91,7 +91,7 @@ def reset(arena: Any, plan: Any, memo: Any, room: int) -> None:
     memo[M_SHORT], memo[M_KEPT], memo[M_PENDING], memo[M_STARTS] = 0, 0, memo[M_STANDINGS], 0
 
 
-@compiled
+@compiled_part
 def allocate(memo: Any, size: int) -> Any:
     """The address of `size` numbers to keep until the window ends; where there is no room, `M_SHORT` is set."""
     address = memo[M_LOW]
@@ -102,7 +102,7 @@ def allocate(memo: Any, size: int) -> Any:
     return address
 
 
-@compiled
+@compiled_part
 def has_bit(events: Any, event: int, bit: int) -> bool:
     """Whether a local predicate holds; -1 always does."""
     if bit < 0:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hamlet_core.engines.hamlet.compilation import compiled, compiled_inline
+from hamlet_core.engines.hamlet.compilation import compiled_inline, compiled_part
 from hamlet_core.engines.hamlet.event_layout import (
     C_CODE,
     C_CONDITION,
@@ -43,7 +43,7 @@ _SHORT = 32
 """So many keys are sorted by insertion."""
 
 
-@compiled
+@compiled_part
 def plant(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, first: int, last: int) -> None:
     """Make every class empty, for the window `first:last`."""
     for number in range(plan[P_CLASSES]):
@@ -58,7 +58,7 @@ def plant(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, first: int,
         memo[memo[M_CLASS_EVENT] + number] = -1
 
 
-@compiled
+@compiled_part
 def _left_keys(
     plan: Any, memo: Any, events: Any, pairs: Any, kept: int, line: int, first: int, last: int
 ) -> int:
@@ -73,7 +73,7 @@ def _left_keys(
     return size
 
 
-@compiled
+@compiled_part
 def _sorted(memo: Any, line: int, size: int) -> int:
     """Sort the keys of a line and keep one of each; how many are left."""
     if size > _SHORT:
@@ -88,7 +88,7 @@ def _sorted(memo: Any, line: int, size: int) -> int:
     return different
 
 
-@compiled
+@compiled_part
 def _sort_few(memo: Any, line: int, size: int) -> None:
     for place in range(1, size):
         key, free = memo[line + place], place
@@ -98,7 +98,7 @@ def _sort_few(memo: Any, line: int, size: int) -> None:
         memo[line + free] = key
 
 
-@compiled
+@compiled_part
 def _sort_by_digits(memo: Any, line: int, size: int) -> None:
     """Sort by bytes, lowest first; bytes in which no two keys differ are left out."""
     source, target, buckets, varied = line, memo[M_SORTING], memo[M_BUCKETS], 0
@@ -127,7 +127,7 @@ def _sort_by_digits(memo: Any, line: int, size: int) -> None:
             memo[line + place] = memo[source + place]
 
 
-@compiled
+@compiled_part
 def _below(memo: Any, line: int, size: int, key: int) -> int:
     """How many keys of a line are less than `key`."""
     low, left = line, size
@@ -139,7 +139,7 @@ def _below(memo: Any, line: int, size: int, key: int) -> int:
     return low - line
 
 
-@compiled
+@compiled_part
 def _reach(kind: int, size: int, below: int, found: int) -> int:
     """How many leaves of a tree an event may follow, from its beginning; `below` keys are less, `found` is equal."""
     if kind == LESS:
@@ -186,7 +186,7 @@ def _add_to_block(arena: Any, plan: Any, asked: int, node: int, slot: int) -> No
         add_run(arena, slot + plan[run + 1], node + plan[run], plan[run + 2])
 
 
-@compiled
+@compiled_part
 def _scan(
     arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, asked: int, event: int, slot: int
 ) -> None:

@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from hamlet_core.engines.hamlet.compilation import compiled_apart, compiled_inline
+from hamlet_core.engines.hamlet.compilation import compiled_inline, compiled_part
 from hamlet_core.engines.hamlet.exact_numbers import (
     compared,
     difference_fits,
@@ -107,7 +107,7 @@ def _put(_context: Any, cells: Any, index: Any, value: Any) -> Any:
     return types.void(cells, index, value), generate
 
 
-@compiled_apart
+@compiled_part
 def _run(  # noqa: C901, PLR0912, PLR0915 - a case for each operation
     program: Any,
     integer_columns: Any,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from hamlet_core.engines.hamlet.burst_kernel import fold_range
 from hamlet_core.engines.hamlet.burst_packing import ALL_NUMBERS, AT_START
 from hamlet_core.engines.hamlet.burst_state import Negations, Windows
-from hamlet_core.engines.hamlet.compilation import compiled
+from hamlet_core.engines.hamlet.compilation import compiled, compiled_part
 from hamlet_core.engines.hamlet.frame import Events
 from hamlet_core.engines.hamlet.lanes import (
     add_gathered_lanes,
@@ -69,7 +69,7 @@ class Tasks(NamedTuple):
     """By window: the row of results that it is added to."""
 
 
-@compiled
+@compiled_part
 def _do(arena: Any, steps: Any, target: int, left: int, right: int) -> None:
     for step in range(steps.shape[0]):
         kind, count = steps[step, KIND], steps[step, COUNT]
@@ -84,7 +84,7 @@ def _do(arena: Any, steps: Any, target: int, left: int, right: int) -> None:
             add_product_lanes(arena, to, one_of, other, count)
 
 
-@compiled
+@compiled_part
 def _take(arena: Any, program: Any, joins: PaneProgram, regions: Regions, pane: int) -> None:
     """The matrix of a pane that was folded, and a clean state for the next."""
     base = regions.bursts
@@ -97,7 +97,7 @@ def _take(arena: Any, program: Any, joins: PaneProgram, regions: Regions, pane: 
     one(arena, base + program[program[AT_START] + 0])
 
 
-@compiled
+@compiled_part
 def _turn(arena: Any, joins: PaneProgram, regions: Regions, first: int, last: int) -> None:
     """States for the panes `first:last`, from the last to the first."""
     side = 0
@@ -113,7 +113,7 @@ def _turn(arena: Any, joins: PaneProgram, regions: Regions, first: int, last: in
         _do(arena, joins.enter, state, regions.first_state, matrix)
 
 
-@compiled
+@compiled_part
 def _join(arena: Any, joins: PaneProgram, regions: Regions, queue: Any, end: int) -> None:
     """Panes up to `end` to the back."""
     while queue[JOINED] < end:
@@ -127,7 +127,7 @@ def _join(arena: Any, joins: PaneProgram, regions: Regions, queue: Any, end: int
         queue[JOINED] += 1
 
 
-@compiled
+@compiled_part
 def _leave(arena: Any, joins: PaneProgram, regions: Regions, queue: Any, begun: int, row: int) -> None:
     """Add the totals of a window to its row."""
     target = row * joins.out_width
@@ -151,20 +151,20 @@ def fold_windows_by_panes(  # noqa: PLR0917 - the whole task; compiled code take
     events: Events,
     tasks: Tasks,
     closed_form: bool,
-) -> int:
-    """Fold the panes and add the totals of all windows to their rows; returns the number of bursts.
+) -> tuple[int, int]:
+    """Fold the panes and add the totals of all windows to their rows; returns how many bursts and how many events were folded.
 
     `queue` are four counters, all 0. Windows go forward only, and each holds a pane.
     """
     for place in range(joins.ones.shape[0]):
         one(arena, regions.first_state + joins.ones[place])
     one(arena, regions.bursts + program[program[AT_START] + 0])
-    bursts = 0
+    bursts = folded = 0
     for job in range(tasks.row.shape[0]):
         begun, end = tasks.window_first[job], tasks.window_last[job]
         while queue[TAKEN] < end:
             pane = queue[TAKEN]
-            bursts += fold_range(
+            more, events_more = fold_range(
                 arena,
                 regions.bursts,
                 program,
@@ -177,6 +177,8 @@ def fold_windows_by_panes(  # noqa: PLR0917 - the whole task; compiled code take
                 windows.present,
                 closed_form,
             )
+            bursts += more
+            folded += events_more
             _take(arena, program, joins, regions, pane)
             queue[TAKEN] += 1
         if begun >= queue[TURNED]:
@@ -184,4 +186,4 @@ def fold_windows_by_panes(  # noqa: PLR0917 - the whole task; compiled code take
             queue[TURNED] = queue[JOINED] = end
         _join(arena, joins, regions, queue, end)
         _leave(arena, joins, regions, queue, begun, tasks.row[job])
-    return bursts
+    return bursts, folded

@@ -14,9 +14,9 @@ from hamlet_core.engines.hamlet.burst_program import compile_bursts
 from hamlet_core.engines.hamlet.burst_state import negations_of
 from hamlet_core.engines.hamlet.burst_state import windows_of as windows_state
 from hamlet_core.engines.hamlet.burst_tables import BurstProgram
-from hamlet_core.engines.hamlet.bursts import BurstJobs
+from hamlet_core.engines.hamlet.bursts import BurstJobs, Done
 from hamlet_core.engines.hamlet.classes import ClassEvents
-from hamlet_core.engines.hamlet.frame import windows_of
+from hamlet_core.engines.hamlet.frame import DEAD, windows_of
 from hamlet_core.engines.hamlet.pane_kernel import Regions, Tasks, fold_windows_by_panes
 from hamlet_core.engines.hamlet.pane_maps import PaneProgram, bases_of, compile_panes, outline
 from hamlet_core.engines.hamlet.strands import Strand
@@ -30,6 +30,8 @@ class Panes:
     tasks: Tasks
     rows: int
     """Rows of results of the specification."""
+    matched: int
+    """Events of the panes that some window holds, and of those before them."""
 
     @property
     def most(self) -> int:
@@ -50,7 +52,8 @@ def panes_of(events: ClassEvents, jobs: BurstJobs, spec: int) -> Panes:
         np.searchsorted(first, jobs.last[own]),
         jobs.row[own] - rows.first,
     )
-    return Panes(tasks, len(rows.index))
+    end = last[tasks.window_last.max() - 1] if len(tasks.row) else 0
+    return Panes(tasks, len(rows.index), int(np.count_nonzero(events.events.code[:end] != DEAD)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +83,12 @@ def plan_panes(strands: Sequence[Strand], events: ClassEvents) -> PanePlan:
 
 def fold_panes(
     plan: PanePlan, panes: Panes, events: ClassEvents, values: Any, arithmetic: Any, *, closed_form: bool
-) -> tuple[list[list[Any]], int]:
-    """Results by strand and component, an array per row of the specification; and the number of bursts."""
+) -> tuple[list[list[Any]], Done]:
+    """Results by strand and component, an array per row of the specification; and what was done."""
     program, joins = plan.bursts, plan.joins
     regions, size = _lay_out(plan, panes)
     arena = arithmetic.arena(size)
-    folded: int = fold_windows_by_panes(
+    count, folded = fold_windows_by_panes(
         arena,
         packed(program),
         joins,
@@ -99,7 +102,8 @@ def fold_panes(
         closed_form,
     )
     rows = np.arange(panes.rows) * joins.out_width
-    return [[arithmetic.read(arena, rows + number) for number in own] for own in plan.results], folded
+    results = [[arithmetic.read(arena, rows + number) for number in own] for own in plan.results]
+    return results, Done(count, folded, panes.matched)
 
 
 def _lay_out(plan: PanePlan, panes: Panes) -> tuple[Regions, int]:

@@ -7,7 +7,7 @@ through the event kernel, one specification after the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -23,6 +23,7 @@ from hamlet_core.engines.hamlet.arenas import (
 )
 from hamlet_core.engines.hamlet.burst_program import bursts_fold
 from hamlet_core.engines.hamlet.burst_tables import BurstProgram
+from hamlet_core.engines.hamlet.bursts import Done
 from hamlet_core.engines.hamlet.classes import ClassEvents
 from hamlet_core.engines.hamlet.event_class import (
     Workload,
@@ -132,9 +133,9 @@ class ClassPasses:
     def residues(self, strands: Sequence[Strand], values: Any, moduli: Sequence[int]) -> Results:
         """Fold all strands modulo primes, as many at a time as there is room for: uint64[row, prime]."""
         blocks: list[Results] = []
-        first, room = 0, 1
+        first, room = 0, None
         while first < len(moduli):
-            made = _Residues(moduli[first:], room if first else None)
+            made = _Residues(moduli[first:], room)
             blocks.append(self.run(strands, values, made))
             first, room = first + made.count, made.count
         return [
@@ -151,22 +152,24 @@ class ClassPasses:
         in_panes = {place for own in by_panes.values() for place in own}
         lanes = [place for place in range(len(strands)) if place not in in_panes]
         found: Results = [[] for _ in strands]
-        done = 0
         if lanes:
             results, done = self._lanes([strands[place] for place in lanes], values, arithmetic)
             _put(found, lanes, results)
+            self._count(done)
         for spec, places in by_panes.items():
             chosen = [strands[place] for place in places]
-            results, more = self.sliding.fold(spec, chosen, values, arithmetic, closed_form=self.closed_form)
+            results, done = self.sliding.fold(spec, chosen, values, arithmetic, closed_form=self.closed_form)
             _put(found, places, results)
-            done += more
-        if not self.counted:
-            self.bursts += done
-            self.matched += self.events.matched
-            self.folded += self.events.matched
+            self._count(done)
         return found
 
-    def _lanes(self, strands: Sequence[Strand], values: Any, arithmetic: Arithmetic) -> tuple[Results, int]:
+    def _count(self, done: Done) -> None:
+        if not self.counted:
+            self.bursts += done.bursts
+            self.folded += done.folded
+            self.matched += done.matched
+
+    def _lanes(self, strands: Sequence[Strand], values: Any, arithmetic: Arithmetic) -> tuple[Results, Done]:
         specs = [self.spec_of[strand.query] for strand in strands]
         program = self._program(strands, specs)
         arena = arithmetic.arena(bursts.arena_size(program, self.jobs))
@@ -222,7 +225,7 @@ class ClassPasses:
             return mantissa, exponent
         again = np.isin(workload.jobs.row, workload.jobs.row[plain.lost])
         jobs = Jobs(*(one[again] for one in workload.jobs))
-        scaled = fold_events_class(_with_jobs(workload, jobs), values, Scaled().arena)
+        scaled = fold_events_class(replace(workload, jobs=jobs), values, Scaled().arena)
         rows = np.unique(jobs.row)
         mantissa[rows], exponent[rows] = scaled.numbers.mantissa[rows], scaled.numbers.exponent[rows]
         return mantissa, exponent
@@ -253,19 +256,6 @@ class ClassPasses:
 def _put(found: Results, places: Sequence[int], results: Results) -> None:
     for place, own in zip(places, results, strict=True):
         found[place] = own
-
-
-def _with_jobs(workload: Workload, jobs: Jobs) -> Workload:
-    return Workload(
-        workload.strands,
-        workload.codes,
-        workload.predicates,
-        workload.conditions,
-        workload.pairs,
-        workload.events,
-        jobs,
-        workload.rows,
-    )
 
 
 def _columns(strands: Sequence[Strand], read: Callable[[int], Any]) -> Results:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from hamlet_core.engines.hamlet.bursts import BurstJobs
+from hamlet_core.engines.hamlet.bursts import BurstJobs, Done
 from hamlet_core.engines.hamlet.classes import ClassEvents
 from hamlet_core.engines.hamlet.pane_choice import PRICES, Bursts, Prices, costs, sample_bursts
 from hamlet_core.engines.hamlet.pane_maps import has_map
@@ -70,8 +70,8 @@ class Sliding:
 
     def fold(
         self, spec: int, strands: Sequence[Strand], values: Any, arithmetic: Any, *, closed_form: bool
-    ) -> tuple[list[list[Any]], int]:
-        """Results by strand and component, an array per row of the specification; and the number of bursts."""
+    ) -> tuple[list[list[Any]], Done]:
+        """Results by strand and component, an array per row of the specification; and what was done."""
         key = spec, tuple(strand.key for strand in strands)
         if key not in self.plans:
             self.plans[key] = plan_panes(strands, self.events)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -170,8 +169,3 @@ def scaled_columns(
                 table.append(np.abs(made) if part.role is Role.MAGNITUDE else made)
         numbers[part] = known[key]
     return numbers, np.array(table) if table else np.zeros((0, 0))
-
-
-def bits(number: float) -> int:
-    """An integer at least as large as log2 of a positive number."""
-    return math.frexp(number)[1]
