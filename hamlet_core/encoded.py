@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -71,7 +71,7 @@ class Stream:
     unit 1). The type of an event is `type_names[type_codes[row]]` (int32); names differ, and some may never occur.
     `row_numbers` (int64) are those of the input, from 0. `time_type` is int64, or timestamp[us, UTC] for timestamps
     and dates: the type of window bounds in results. `times`, `types` and `rows` are the same as lists, made when
-    asked for. `selection` is None where the row numbers just count.
+    asked for. `selection` is None where the row numbers just count, from `offset` on.
     """
 
     time: npt.NDArray[np.int64]
@@ -82,6 +82,7 @@ class Stream:
     time_type: Any
     unit: int
     origin: int
+    offset: int = 0
 
     def __len__(self) -> int:
         return len(self.time)
@@ -89,7 +90,9 @@ class Stream:
     @cached_property
     def row_numbers(self) -> npt.NDArray[np.int64]:
         """Where each event stood in the input, from 0."""
-        return frozen(np.arange(len(self.time)) if self.selection is None else self.selection)
+        if self.selection is not None:
+            return frozen(self.selection)
+        return frozen(np.arange(self.offset, self.offset + len(self.time)))
 
     @cached_property
     def times(self) -> list[int]:
@@ -108,6 +111,21 @@ class Stream:
         """`row_numbers` as a list."""
         rows: list[int] = self.row_numbers.tolist()
         return rows
+
+    def between(self, first: int, last: int) -> Stream:
+        """The events `first:last`, without a copy of their columns."""
+        columns = {
+            name: replace(column, data=column.array.slice(first, last - first))
+            for name, column in self.columns.items()
+        }
+        return replace(
+            self,
+            time=frozen(self.time[first:last]),
+            type_codes=frozen(self.type_codes[first:last]),
+            selection=None if self.selection is None else self.selection[first:last],
+            columns=columns,
+            offset=self.offset + first,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle no list that can be made again."""

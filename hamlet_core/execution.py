@@ -6,7 +6,7 @@ lets the pipeline run the same code in many tasks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ from hamlet_core.results import (
     result_table,
 )
 from hamlet_core.template.plan import QueryPlan, plan_query
-from hamlet_core.totals import Totals, partial_rows, totals_table
+from hamlet_core.totals import Totals, one_table, partial_rows, totals_table
 from hamlet_core.windows import WindowSpec
 
 if TYPE_CHECKING:
@@ -217,24 +217,27 @@ def _shapes(analysed: tuple[AnalysedQuery, ...], arithmetic: Arithmetic) -> dict
     }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Work:
-    """What a fold did."""
+    """Mutable: what a fold has done so far."""
 
-    matched_events: int
+    matched_events: int = 0
     kernel_events: int = 0
     bursts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Folded:
-    """A workload folded over a stream: totals of compiled kernels, or rows of the engines that take query by query."""
+    """A workload folded over a stream: rows of the engines that take query by query, or totals of compiled kernels.
+
+    The totals are made as they are asked for, once; `work` is complete when they are.
+    """
 
     stream: Stream
     shapes: Mapping[str, Shape]
     numbers: Arithmetic
     work: Work
-    totals: list[Totals] | None = None
+    stretches: Iterator[list[Totals]] | None = None
     rows: list[PartialRow] | None = None
 
     @property
@@ -244,15 +247,18 @@ class _Folded:
 
     def results(self) -> pa.Table:
         """Result rows, merged and in order."""
-        if self.totals is not None:
-            return totals_table(self.totals, self.shapes, self.units, self.numbers, self.stream.time_type)
+        if self.stretches is not None:
+            how = self.shapes, self.units, self.numbers, self.stream.time_type
+            tables = [totals_table(totals, *how) for totals in self.stretches]
+            return one_table(tables or [totals_table([], *how)], self.shapes)
         merged = merged_rows(partial_table(self.rows or ()), self.shapes, self.numbers)
         return result_table(merged, self.shapes, self.numbers, self.stream.time_type)
 
     def partial_rows(self) -> list[PartialRow]:
         """Rows that can be shipped and added up."""
-        if self.totals is not None:
-            return partial_rows(self.totals, self.shapes, self.units, self.numbers)
+        if self.stretches is not None:
+            how = self.shapes, self.units, self.numbers
+            return [row for totals in self.stretches for row in partial_rows(totals, *how)]
         return self.rows or []
 
 
@@ -267,12 +273,9 @@ def _fold(
     numbers = ARITHMETICS[options.arithmetic]
     shapes = _shapes(analysed, numbers)
     if options.engine == DEFAULT_ENGINE:
-        from hamlet_core.engines.hamlet.engine import fold_workload
-
-        questions = _questions(analysed, specs, shapes)
-        totals, work = fold_workload(questions, stream, numbers.name, text)
-        done = Work(work.matched_events, work.kernel_events, work.bursts)
-        return _Folded(stream, shapes, numbers, done, totals=totals)
+        work = Work()
+        stretches = _stretches(_questions(analysed, specs, shapes), stream, numbers.name, text, work)
+        return _Folded(stream, shapes, numbers, work, stretches)
     rows: list[PartialRow] = []
     matched = 0
     for one, spec in zip(analysed, specs, strict=True):
@@ -280,6 +283,18 @@ def _fold(
         rows.extend(found)
         matched += events_bound
     return _Folded(stream, shapes, numbers, Work(matched), rows=rows)
+
+
+def _stretches(
+    questions: list[Question], stream: Stream, arithmetic: str, text: str, work: Work
+) -> Iterator[list[Totals]]:
+    from hamlet_core.engines.hamlet.engine import fold_workload
+
+    for totals, done in fold_workload(questions, stream, arithmetic, text):
+        work.matched_events += done.matched_events
+        work.kernel_events += done.kernel_events
+        work.bursts += done.bursts
+        yield totals
 
 
 def _encoded(

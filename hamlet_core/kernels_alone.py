@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from hamlet_core.engines.hamlet.engine import Question, prepare, totals
 from hamlet_core.engines.hamlet.passes import ClassPasses
+from hamlet_core.engines.hamlet.stretches import Stretch
 from hamlet_core.events import EventSchema
 from hamlet_core.execution import prepared_questions
 from hamlet_core.totals import Totals
@@ -33,7 +34,7 @@ def prepare_bench(
 ) -> Prepared:
     """Encode a workload's events; `force`: keywords of `engine.fold_workload`."""
     questions, stream = prepared_questions(text, table, schema, arithmetic)
-    classes = prepare(questions, stream, text, **force)
+    classes = prepare(questions, Stretch(stream), text, **force)
     return Prepared(
         [([questions[place] for place in places], passes) for places, passes in classes], arithmetic
     )

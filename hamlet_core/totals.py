@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeAlias
@@ -80,6 +80,34 @@ def totals_table(
         *columns.arrays(),
     ]
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def one_table(tables: Sequence[pa.Table], names: Iterable[str]) -> pa.Table:
+    """Tables of result rows, each in the order of results and about windows after those before it, as one table.
+
+    `names` are those of the queries, in order. Nothing is copied: the rows stay in pieces.
+    """
+    runs = _runs([one["query"] for one in tables], names)
+    if len(tables) == 1 or not runs:
+        return tables[0]
+    return pa.concat_tables([tables[number].slice(first, count) for number, first, count in runs])
+
+
+def _runs(columns: Sequence[Any], names: Iterable[str]) -> list[tuple[int, int, int]]:
+    """(table, first row, rows) of every query in every table where it has rows, in the order of results."""
+    import pyarrow.compute as pc
+
+    places, counts = [0] * len(columns), []
+    for column in columns:
+        values, numbers = pc.value_counts(column).flatten()
+        counts.append(dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True)))
+    runs = []
+    for name in names:
+        for number, own in enumerate(counts):
+            if name in own:
+                runs.append((number, places[number], own[name]))
+                places[number] += own[name]
+    return runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,34 @@
 
 from collections import Counter
 from random import Random
+from unittest import mock
 
 import pytest
 
+from hamlet_core.engines.hamlet import engine
+from hamlet_core.engines.hamlet.stretches import Limits, stretches
 from tests.properties import agreement, workloads
 from tests.properties.constructs import AGGREGATES, CLAUSES, PATTERNS, constructs
 
 ALL = PATTERNS | CLAUSES | AGGREGATES
+CUT = (None, Limits(bytes=10, overlap=0), Limits(rows=4, overlap=1))
+"""How streams are cut into stretches, in turn."""
+
+
+class Cutting:
+    """In place of `stretches`: cuts as told, and counts the stretches of a stream."""
+
+    def __init__(self, limits):
+        self.limits = limits
+        self.most = 0
+
+    def __call__(self, stream, specs, bytes_per_event, limits):
+        size = bytes_per_event if self.limits is None else 1
+        count = 0
+        for stretch in stretches(stream, specs, size, self.limits or limits):
+            count += 1
+            yield stretch
+        self.most = max(self.most, count)
 
 
 def check(seeds):
@@ -16,13 +37,16 @@ def check(seeds):
     reached: Counter[str] = Counter()
     for seed in seeds:
         case = workloads.task(Random(seed))
-        wrong, counters = agreement.compare(case.workload, case.table(), case.schema)
+        cutting = Cutting(CUT[seed % len(CUT)])
+        with mock.patch.object(engine, "stretches", cutting):
+            wrong, counters = agreement.compare(case.workload, case.table(), case.schema)
         assert wrong == [], (seed, case)
         for one in counters:
             assert one.kernel_events == one.matched_events, (seed, case)
             assert one.kernel_events > 0 or one.result_rows == 0, (seed, case)
         reached.update(name for query in case.workload.queries for name in constructs(query))
         reached.update(_merits(case, counters))
+        reached["stretches"] += cutting.most > 1
     return reached
 
 
@@ -40,12 +64,13 @@ def test_engines_agree_on_large_workloads():
     reached = check(range(200))
     assert {name: reached[name] for name in ALL if not reached[name]} == {}
     assert reached["rows"] > 100
+    assert reached["stretches"] > 30
 
 
 @pytest.mark.slow
 def test_engines_agree_on_twenty_thousand_large_workloads():
     reached = check(range(10**6, 10**6 + 20_000))
     assert {name: reached[name] for name in ALL if reached[name] < 300} == {}
-    others = ("several queries", "rows", "bursts", "limits of types", "time stamps", "origin")
+    others = ("several queries", "rows", "bursts", "stretches", "limits of types", "time stamps", "origin")
     others += tuple(f"{count} sets of partition attributes" for count in (1, 2, 3))
     assert {name: reached[name] for name in others if reached[name] < 1_000} == {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -67,13 +67,22 @@ class BurstJobs:
         return sum(len(rows.index) for rows in self.rows)
 
 
-def burst_jobs(events: ClassEvents, specs: Sequence[WindowSpec]) -> BurstJobs:
-    """Slice the partitions of a class into windows and number the rows (group, window) they add to."""
+def burst_jobs(
+    events: ClassEvents, specs: Sequence[WindowSpec], only: Mapping[WindowSpec, range] | None = None
+) -> BurstJobs:
+    """Slice the partitions of a class into windows and number the rows (group, window) they add to.
+
+    `only`: the windows of each specification that are wanted (None: all).
+    """
     partitioning = events.partitioning
     firsts, lasts, jobs, bounds, slots, found = [], [], [], [], [], []
     offset = rows = 0
     for spec in specs:
         partition, index, first, last = windows_of(events.events.time, partitioning.bounds, spec)
+        if only is not None:
+            wanted = (index >= only[spec].start) & (index < only[spec].stop)
+            partition, index = partition[wanted], index[wanted]
+            first, last = first[wanted], last[wanted]
         limits = np.searchsorted(partition, np.arange(len(partitioning.bounds)))
         slots.append(int(most_open(first, last, limits)))
         group = partitioning.group[partition] if len(partition) else partition

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeAlias
 
@@ -84,17 +84,31 @@ def _predicates(
     always: set[str] = set()
     single: dict[Any, Mask] = {}
     for place, query in enumerate(queries):
-        for alias, type_name in sorted(_aliases(query.automaton)):
-            conditions = [one.expression for one in query.local if one.alias == alias]
+        for alias, type_name, conditions in _conditions(query):
             if not conditions:
                 always.add(type_name)
                 continue
-            key = type_name, frozenset(_anonymous(condition) for condition in conditions)
+            key = _key(type_name, conditions)
             if key not in known:
                 known[key] = len(masks)
                 masks.append((type_name, _conjunction(conditions, stream, text, single)))
             bit[place, alias] = known[key]
     return Predicates(bit, max(1, -(-len(masks) // 64))), masks, always
+
+
+def distinct_predicates(queries: Sequence[AnalysedQuery]) -> int:
+    """How many different local predicates the queries have."""
+    return len({_key(name, some) for query in queries for _, name, some in _conditions(query) if some})
+
+
+def _conditions(query: AnalysedQuery) -> Iterator[tuple[str, str, list[syntax.Expression]]]:
+    """Every alias, its type and its local conditions."""
+    for alias, type_name in sorted(_aliases(query.automaton)):
+        yield alias, type_name, [one.expression for one in query.local if one.alias == alias]
+
+
+def _key(type_name: str, conditions: Sequence[syntax.Expression]) -> Any:
+    return type_name, frozenset(_anonymous(condition) for condition in conditions)
 
 
 def _conjunction(

@@ -6,9 +6,9 @@ MIN and MAX, and once more modulo as many primes as the scaled numbers say its d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,10 +17,11 @@ from hamlet_core.algebra.arithmetic import PRIME
 from hamlet_core.algebra.measuring import Extremes, Numbers
 from hamlet_core.engines.hamlet.arenas import LatticeValues, ScaledValues
 from hamlet_core.engines.hamlet.bursts import burst_jobs
-from hamlet_core.engines.hamlet.classes import class_events
-from hamlet_core.engines.hamlet.passes import ClassPasses, Lattice, Results, Scaled
+from hamlet_core.engines.hamlet.classes import class_events, distinct_predicates
+from hamlet_core.engines.hamlet.passes import ClassPasses, Lattice, Results, Scaled, folds_by_bursts
 from hamlet_core.engines.hamlet.residues import primes
 from hamlet_core.engines.hamlet.strands import Strand, lattice_strands, number_strands
+from hamlet_core.engines.hamlet.stretches import Limits, Stretch, stretches
 from hamlet_core.engines.hamlet.values import Keys, keys, scaled_columns, values_of_keys
 from hamlet_core.engines.hamlet.wholes import Wholes, prime_count
 from hamlet_core.events import Stream
@@ -38,13 +39,12 @@ class Question:
     parts: tuple[Component, ...]
 
 
-@dataclass(slots=True)
-class Work:
-    """Mutable: what the kernels had to do, and what they did."""
+class Work(NamedTuple):
+    """What the kernels had to do, and what they did."""
 
-    matched_events: int = 0
-    kernel_events: int = 0
-    bursts: int = 0
+    matched_events: int
+    kernel_events: int
+    bursts: int
 
 
 def fold_workload(
@@ -55,44 +55,76 @@ def fold_workload(
     *,
     closed_form: bool = True,
     windows: str = "auto",
-) -> tuple[list[Totals], Work]:
-    """Totals of every query, in order, and what the kernels did.
+    limits: Limits = Limits(),
+) -> Iterator[tuple[list[Totals], Work]]:
+    """Stretch by stretch of the stream: totals of every query, in order, and what the kernels did.
+
+    The windows of a query come in order of time, each in one stretch only; `limits` bound what is at hand at once.
 
     Forced for measurements: `closed_form` False folds every event of a burst; `windows` "lanes" or "panes" decides
     how sliding windows are folded (patterns that have no pane maps keep lanes).
 
     No events are folded in every way: that compiles all kernels that events might need, before there are any.
     """
-    if not len(stream) and windows == "auto":
-        fold_workload(questions, stream, arithmetic, text, closed_form=closed_form, windows="panes")
-        windows = "lanes"
-    work = Work()
+    ways = (windows,) if len(stream) or windows != "auto" else ("panes", "lanes")
+    specs = [question.spec for question in questions]
+    for stretch in stretches(stream, specs, bytes_per_event(questions), limits):
+        for way in ways:
+            classes = prepare(questions, stretch, text, closed_form=closed_form, windows=way)
+            found = _fold(questions, classes, arithmetic)
+        yield found
+
+
+def _fold(
+    questions: Sequence[Question], classes: Sequence[tuple[list[int], ClassPasses]], arithmetic: str
+) -> tuple[list[Totals], Work]:
     found: dict[int, Totals] = {}
-    for places, passes in prepare(questions, stream, text, closed_form=closed_form, windows=windows):
-        found.update(
-            zip(places, totals([questions[place] for place in places], passes, arithmetic), strict=True)
-        )
-        work.matched_events += passes.matched
-        work.kernel_events += passes.folded
-        work.bursts += passes.bursts
+    for places, passes in classes:
+        own = totals([questions[place] for place in places], passes, arithmetic)
+        found.update(zip(places, own, strict=True))
+    passes = [one for _, one in classes]
+    work = Work(
+        sum(one.matched for one in passes),
+        sum(one.folded for one in passes),
+        sum(one.bursts for one in passes),
+    )
     return [found[place] for place in range(len(questions))], work
+
+
+def bytes_per_event(questions: Sequence[Question]) -> int:
+    """About how many bytes a fold makes of an event; 0 where it reads the columns as they are."""
+    columns = {(part.attribute, part.role) for one in questions for part in one.parts if part.attribute}
+    count = 24 * len(columns)
+    for own in classes_of(questions):
+        analysed = [questions[place].analysed for place in own]
+        predicates = distinct_predicates(analysed)
+        count += 32 * bool(predicates) + 4 * predicates
+        count += 40 * bool(analysed[0].equivalence or analysed[0].group_by)
+        count += 40 * (not all(map(folds_by_bursts, analysed)))
+    return count
+
+
+def classes_of(questions: Sequence[Question]) -> list[list[int]]:
+    """Places of the queries that have the same partitions."""
+    classes: dict[Any, list[int]] = {}
+    for place, question in enumerate(questions):
+        one = question.analysed
+        classes.setdefault((frozenset(one.equivalence), frozenset(one.group_by)), []).append(place)
+    return list(classes.values())
 
 
 def prepare(
     questions: Sequence[Question],
-    stream: Stream,
+    stretch: Stretch,
     text: str,
     *,
     closed_form: bool = True,
     windows: str = "auto",
 ) -> list[tuple[list[int], ClassPasses]]:
     """The classes of a workload (places of their queries), encoded, partitioned and sliced into windows."""
-    classes: dict[Any, list[int]] = {}
-    for place, question in enumerate(questions):
-        one = question.analysed
-        classes.setdefault((frozenset(one.equivalence), frozenset(one.group_by)), []).append(place)
+    stream = stretch.stream
     prepared = []
-    for places in classes.values():
+    for places in classes_of(questions):
         own = [questions[place] for place in places]
         analysed = [question.analysed for question in own]
         events = class_events(analysed, stream, text)
@@ -102,7 +134,7 @@ def prepare(
             [specs.index(question.spec) for question in own],
             events,
             stream,
-            burst_jobs(events, specs),
+            burst_jobs(events, specs, stretch.windows),
             text,
             closed_form,
             windows,
