@@ -180,12 +180,17 @@ def _meaning(workload: object) -> tuple[AnalysedQuery, ...]:
 
 @lru_cache(maxsize=32)
 def _meaning_of_text(text: str) -> tuple[AnalysedQuery, ...]:
-    return analyse_workload(parse_syntax(text))
+    return analyse_workload(_syntax_of_text(text))
+
+
+@lru_cache(maxsize=32)
+def _syntax_of_text(text: str) -> Workload:
+    return parse_syntax(text)
 
 
 def _workload(workload: object) -> Workload:
     if isinstance(workload, str):
-        return parse_syntax(workload)
+        return _syntax_of_text(workload)
     if isinstance(workload, Workload):
         return workload
     hint = "give the text of the queries, or what parse() made of it"
