@@ -12,13 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hamlet_core.arrow_arrays import Mask, numbers_of, of_numbers, scalar_of
 from hamlet_core.predicates.kinds import Kind
 
 INT64_MAX = 2**63 - 1
 _DAY = 86_400_000_000
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +148,13 @@ def _scaled(counts: Any, factor: int) -> Normalised:
 
 def _restored(numbers: npt.NDArray[Any], like: Any) -> Any:
     """An int64 array of these numbers with the NULLs of `like`."""
-    return pa.array(numbers, pa.int64(), mask=np.asarray(like.is_null()) if like.null_count else None)
+    return of_numbers(numbers, null=numbers_of(like.is_null()) if like.null_count else None)
 
 
-def filled(array: Any, null: int = 0) -> npt.NDArray[Any]:
+def filled(array: Any, null: float = 0) -> npt.NDArray[Any]:
     """The numbers or Booleans of an array as NumPy, with `null` for NULL; a read-only view where it can be."""
-    numbers = (array.fill_null(null) if array.null_count else array).to_numpy(zero_copy_only=False)
-    return frozen(numbers)
+    known = array.fill_null(scalar_of(null, array.type)) if array.null_count else array
+    return frozen(numbers_of(known))
 
 
 def frozen(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -167,7 +166,7 @@ def frozen(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def validity(array: Any) -> Mask | None:
     """Where an array has values; None if it has one everywhere."""
-    return np.asarray(array.is_valid()) if array.null_count else None
+    return numbers_of(array.is_valid()) if array.null_count else None
 
 
 def coded(array: Any) -> Any:

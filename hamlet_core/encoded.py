@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hamlet_core.arrow_arrays import of_texts
 from hamlet_core.columns import coded, filled, frozen
 from hamlet_core.predicates.kinds import Kind
 
@@ -134,12 +135,12 @@ class Stream:
 
 def from_list(values: list[Any], kind: Kind, scale: int = 0) -> Any:
     """Plain values as the Arrow array of their kind."""
+    stored = _STORAGE.get(kind, pa.int64())
     if kind is Kind.TEXT:
-        return coded(pa.array(values, pa.large_string()))
-    if kind is Kind.DECIMAL:
-        known = any(value is not None for value in values)
-        return pa.array(values) if known else pa.array(values, pa.decimal128(38, scale))
-    return pa.array(values, _STORAGE.get(kind, pa.int64()))
+        return coded(of_texts(values, pa.large_string()))
+    if all(value is None for value in values):
+        return pa.nulls(len(values), pa.decimal128(38, scale) if kind is Kind.DECIMAL else stored)
+    return pa.array(values, None if kind is Kind.DECIMAL else stored)
 
 
 def to_list(array: Any) -> list[Any]:

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet_core.columns import Mask, coded, decoded, filled, frozen, is_text, normalise, plain_type, selected
+from hamlet_core.arrow_arrays import Mask, numbers_of, of_numbers, of_texts
+from hamlet_core.columns import coded, decoded, filled, frozen, is_text, normalise, plain_type, selected
 from hamlet_core.encoded import Column, Stream, from_list
 from hamlet_core.errors import QueryMeaningError, StreamError
 from hamlet_core.event_schema import (
@@ -202,7 +203,7 @@ class _Gathering:
         self.rows.append(rows)
         self.codes.append(rows.of(codes))
         self.times.append(rows.of(numbers))
-        keep = None if kept is None else pa.array(kept)
+        keep = None if kept is None else of_numbers(kept)
         for index in self._attributes():
             self.values.setdefault(index, []).append(self._kept(index, column(index), keep, rows))
         if self.frame.sequence is not None:
@@ -217,7 +218,7 @@ class _Gathering:
             return codes, None if number >= 0 else codes >= 0
         labels = self._labels(column(self.frame.type))
         if labels.null_count:
-            self._note(self.frame.type, "E204", _NULL, np.asarray(labels.is_null()), rows)
+            self._note(self.frame.type, "E204", _NULL, numbers_of(labels.is_null()), rows)
         table = np.array([*map(self._number, labels.dictionary.to_pylist()), -1], np.int32)
         codes = filled(labels.indices, len(table) - 1)
         same = int(np.argmin(table == np.arange(len(table))))  # names up to here keep their numbers
@@ -257,7 +258,7 @@ class _Gathering:
     def _column(self, index: int, array: Any, rows: _Rows, *, required: bool = False) -> Any:
         normal = normalise(array)
         if required and normal.array.null_count:
-            self._note(index, "E204", _NULL, np.asarray(normal.array.is_null()), rows)
+            self._note(index, "E204", _NULL, numbers_of(normal.array.is_null()), rows)
         if normal.bad is not None and normal.bad.any():
             code = "E205" if pa.types.is_floating(normal.array.type) else "E206"
             self._note(index, code, normal.reason, normal.bad, rows)
@@ -299,7 +300,7 @@ class _Gathering:
         """A stable order by time (and sequence); None where the rows stand in it already."""
         if self.sequences:
             numbers = _one_array(self.sequences)
-            last = np.asarray(numbers.is_null())
+            last = numbers_of(numbers.is_null())
             return np.lexsort((filled(numbers), last, times))
         if _ascending(times):
             return None
@@ -314,15 +315,15 @@ class _Gathering:
 
     def _values(self, source: Source, stream: Stream, order: Any | None) -> Any:
         if source.index is None or source.index == self.frame.type:
-            names = pa.array(stream.type_names, pa.large_string())
-            return pa.DictionaryArray.from_arrays(pa.array(stream.type_codes), names)
+            names = of_texts(stream.type_names, pa.large_string())
+            return pa.DictionaryArray.from_arrays(of_numbers(stream.type_codes), names)
         if source.index == self.frame.time:
-            return pa.array(stream.time)
+            return of_numbers(stream.time)
         arrays = self.values.get(source.index, [])
         if not arrays:
             return from_list([], source.kind, source.scale)
         values = _one_array(arrays)
-        return values if order is None else values.take(pa.array(order))
+        return values if order is None else values.take(of_numbers(order))
 
 
 def _ascending(times: npt.NDArray[np.int64]) -> bool:

@@ -124,7 +124,7 @@ def execute(
     counters = Counters(
         len(folded.stream), work.matched_events, results.num_rows, work.kernel_events, work.bursts
     )
-    return Execution(results, DECISION_SCHEMA.empty_table(), counters)
+    return Execution(results, pa.Table.from_batches([], DECISION_SCHEMA), counters)
 
 
 def partials(
@@ -167,7 +167,8 @@ def check_columns(workload: Workload | str, table: pa.Schema, schema: EventSchem
     if not isinstance(table, pa.Schema):
         hint = "give the schema of the table, as in table.schema"
         raise StreamError(f"columns cannot be of class {_class_name(table)}", code="E209", hint=hint)
-    partials(workload, table.empty_table(), schema=schema, engine="greta")  # compiles nothing
+    nothing = pa.Table.from_batches([], table)
+    _fold(_meaning(workload), _text(workload), nothing, schema, Options("greta"))  # compiles nothing
 
 
 def _meaning(workload: object) -> tuple[AnalysedQuery, ...]:
@@ -179,12 +180,17 @@ def _meaning(workload: object) -> tuple[AnalysedQuery, ...]:
 
 @lru_cache(maxsize=32)
 def _meaning_of_text(text: str) -> tuple[AnalysedQuery, ...]:
-    return analyse_workload(parse_syntax(text))
+    return analyse_workload(_syntax_of_text(text))
+
+
+@lru_cache(maxsize=32)
+def _syntax_of_text(text: str) -> Workload:
+    return parse_syntax(text)
 
 
 def _workload(workload: object) -> Workload:
     if isinstance(workload, str):
-        return parse_syntax(workload)
+        return _syntax_of_text(workload)
     if isinstance(workload, Workload):
         return workload
     hint = "give the text of the queries, or what parse() made of it"

@@ -15,6 +15,7 @@ from hamlet_core.algebra.aggregates import Shape
 from hamlet_core.algebra.arithmetic import Arithmetic, Unit
 from hamlet_core.algebra.measuring import Extremes, Numbers, plain
 from hamlet_core.algebra.showing import MeasureColumns, Shown, shown
+from hamlet_core.arrow_arrays import numbers_of, of_numbers, of_texts
 from hamlet_core.language.syntax import Aggregate
 from hamlet_core.results import PartialRow, result_schema
 
@@ -63,7 +64,7 @@ def totals_table(
     totals = sorted((one for one in totals if len(one.group)), key=lambda one: order[one.name])
     schema = result_schema(time_type)
     if not totals:
-        return schema.empty_table()
+        return pa.Table.from_batches([], schema)
     aggregates = [shapes[one.name].aggregates for one in totals]
     heads = _Heads.of(totals, [len(some) for some in aggregates])
     columns = MeasureColumns.of_nulls(len(heads.row), arithmetic)
@@ -72,9 +73,9 @@ def totals_table(
         tasks += shown(shapes[one.name], one.trends, one.parts, units, first)
     columns.fill(tasks)
     arrays = [
-        pa.array([one.name for one in totals]).take(pa.array(heads.query)),
-        pa.array(heads.starts).view(time_type),
-        pa.array(heads.ends).view(time_type),
+        of_texts([one.name for one in totals]).take(of_numbers(heads.query)),
+        of_numbers(heads.starts).view(time_type),
+        of_numbers(heads.ends).view(time_type),
         heads.groups,
         _labels(aggregates, heads),
         *columns.arrays(),
@@ -145,7 +146,7 @@ class _Heads:
             query[row],
             starts[source],
             ends[source],
-            texts.take(pa.array(text[source])),
+            texts.take(of_numbers(text[source])),
             aggregate,
             tuple(np.split(firsts, np.cumsum(lengths)[:-1])),
         )
@@ -157,7 +158,7 @@ def _texts(totals: Sequence[Totals], lengths: Sequence[int]) -> tuple[Any, Integ
     ends = np.cumsum([len(groups) for groups in distinct])
     first = {id(groups): end - len(groups) for groups, end in zip(distinct, ends.tolist(), strict=True)}
     offsets = np.repeat([first[id(one.groups)] for one in totals], lengths)
-    texts = pa.array(list(chain.from_iterable(distinct)), pa.string())
+    texts = of_texts(list(chain.from_iterable(distinct)))
     return texts, np.concatenate([one.group for one in totals]) + offsets
 
 
@@ -168,10 +169,10 @@ def _order(query: Integers, starts: Integers, texts: Any, text: Integers) -> Int
         codes = texts.dictionary_encode()  # bytes of UTF-8 sort as code points do
         import pyarrow.compute as pc
 
-        by_text = np.asarray(pc.sort_indices(codes.dictionary))
+        by_text = numbers_of(pc.sort_indices(codes.dictionary))
         ranks = np.empty(len(by_text), np.int64)
         ranks[by_text] = np.arange(len(by_text))
-        rank = ranks[np.asarray(codes.indices)][text]
+        rank = ranks[numbers_of(codes.indices)][text]
     later = (starts[1:] > starts[:-1]) | ((starts[1:] == starts[:-1]) & (rank[1:] > rank[:-1]))
     if bool(np.all(later | (query[1:] > query[:-1]))):
         return np.arange(len(query))
@@ -181,8 +182,8 @@ def _order(query: Integers, starts: Integers, texts: Any, text: Integers) -> Int
 def _labels(aggregates: Sequence[tuple[Aggregate, ...]], heads: _Heads) -> Any:
     """The label of every result row."""
     firsts = np.cumsum([0, *(len(some) for some in aggregates)])[:-1]
-    labels = pa.array([one.label for some in aggregates for one in some], pa.string())
-    return labels.take(pa.array(firsts[heads.query] + heads.aggregate))
+    labels = of_texts([one.label for some in aggregates for one in some])
+    return labels.take(of_numbers(firsts[heads.query] + heads.aggregate))
 
 
 def partial_rows(

@@ -6,6 +6,8 @@ only. Heavy packages are imported inside the commands, so that `hamlet --help` a
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -87,6 +89,9 @@ def hamlet() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code. No failure of a user shows a traceback, unless `--debug` is given."""
+    if arguments is None:
+        # The process is ours: at its end Python need not search what ends with it for cycles, 0.2 s of a small run.
+        atexit.register(gc.freeze)
     context: click.Context | None = None
     try:
         context = hamlet.make_context("hamlet", list(sys.argv[1:] if arguments is None else arguments))

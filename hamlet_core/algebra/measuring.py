@@ -15,6 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet_core.algebra.arithmetic import DROWNED, NOTHING, Measure, Unit, extreme
+from hamlet_core.arrow_arrays import numbers_of
+from hamlet_core.columns import filled
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 Doubles: TypeAlias = npt.NDArray[np.float64]
@@ -111,12 +113,12 @@ def measured(numbers: Numbers, magnitude: Numbers | None = None) -> Measured:
 
 def measured_extremes(values: Any) -> Measured:
     """`extreme` of every value of an Arrow array; NULL measures nothing."""
-    known = np.asarray(values.is_valid())
+    known = numbers_of(values.is_valid())
     if pa.types.is_int64(values.type):
-        numbers = np.asarray(values.fill_null(0)).astype(np.float64)
+        numbers = filled(values).astype(np.float64)
         log2 = _log2(np.abs(numbers))
     elif pa.types.is_float64(values.type):
-        numbers = np.asarray(values.fill_null(0.0)) + 0.0
+        numbers = filled(values) + 0.0
         log2 = _log2_of_doubles(np.abs(numbers))
     else:
         return _each_extreme(values)
@@ -137,7 +139,7 @@ def _each_extreme(values: Any) -> Measured:
     shown = [
         extreme(value, Unit(), exact=False) for value in codes.dictionary.to_pylist() if value is not None
     ]
-    place = np.asarray(codes.indices.fill_null(len(shown)))
+    place = filled(codes.indices, len(shown))
     value = np.array([np.nan if one.value is None else one.value for one in shown] + [np.nan])
     log2 = np.array([np.nan if one.log2 is None else one.log2 for one in shown] + [np.nan])
     sign = np.array([NO_SIGN if one.sign is None else one.sign for one in shown] + [NO_SIGN], np.int8)

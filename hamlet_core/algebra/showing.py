@@ -28,6 +28,7 @@ from hamlet_core.algebra.measuring import (
     measured_extremes,
     ratio,
 )
+from hamlet_core.arrow_arrays import of_numbers, of_texts
 from hamlet_core.language.syntax import Aggregate, AggregateFunction
 
 _EXTREMES = {AggregateFunction.MIN: Role.MINIMUM, AggregateFunction.MAX: Role.MAXIMUM}
@@ -106,11 +107,11 @@ class MeasureColumns:
         """value, sign, log2, exact and fingerprint as Arrow arrays."""
         size = len(self.value)
         return [
-            pa.array(self.value, pa.float64(), from_pandas=True),
-            pa.array(self.sign, pa.int8(), mask=self.sign == NO_SIGN),
-            pa.array(self.log2, pa.float64(), from_pandas=True),
-            pa.array(self.exact, pa.string()) if self.exact else pa.nulls(size, pa.string()),
-            pa.array(self.fingerprint, pa.int64(), mask=self.fingerprint == NO_FINGERPRINT)
+            of_numbers(self.value, null=np.isnan(self.value)),
+            of_numbers(self.sign, null=self.sign == NO_SIGN),
+            of_numbers(self.log2, null=np.isnan(self.log2)),
+            of_texts(self.exact) if self.exact else pa.nulls(size, pa.string()),
+            of_numbers(self.fingerprint, null=self.fingerprint == NO_FINGERPRINT)
             if len(self.fingerprint)
             else pa.nulls(size, pa.int64()),
         ]

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hamlet_core.arrow_arrays import of_numbers
+from hamlet_core.columns import filled, validity
 from hamlet_core.encoded import to_list
 from hamlet_core.engines.partitions import GroupKey, shown_value
 from hamlet_core.events import Column, Stream
@@ -97,7 +99,7 @@ def _groups(
         return everyone, everyone
     if not group_by:
         return np.zeros(len(firsts), np.int64), everyone[:1]
-    rows = pa.array(firsts)
+    rows = of_numbers(firsts)
     factors = [_factorised(stream.columns[name], fill=True, rows=rows)[0] for name in dict.fromkeys(group_by)]
     codes = reduce(_combined, factors)
     _, heads, group = np.unique(codes.values, return_index=True, return_inverse=True)
@@ -113,7 +115,7 @@ def _group_keys(stream: Stream, group_by: Sequence[str], rows: Integers) -> tupl
     for name in sorted(set(group_by)):
         column = stream.columns[name]
         head = f"{encode(name)}:"
-        values = to_list(column.array.take(pa.array(rows)))
+        values = to_list(column.array.take(of_numbers(rows)))
         texts.append([head + encode(shown_value(value, column.kind)) for value in values])
     return tuple("{" + ",".join(parts) + "}" for parts in zip(*texts, strict=True))
 
@@ -121,7 +123,7 @@ def _group_keys(stream: Stream, group_by: Sequence[str], rows: Integers) -> tupl
 def _factorised(column: Column, *, fill: bool, rows: Any = None) -> tuple[_Codes, Mask | None]:
     """Codes of the column's values and where it has one (None: everywhere); `fill` gives NULL a code of its own."""
     array = column.array if rows is None else column.array.take(rows)
-    valid = np.asarray(array.is_valid()) if array.null_count else None
+    valid = validity(array)
     codes = _codes(array)
     if valid is None or not fill:
         return codes, valid
@@ -138,16 +140,16 @@ def _codes(array: Any) -> _Codes:
 
         ends = pc.min_max(array)
         low, high = ends["min"].as_py() or 0, ends["max"].as_py() or 0
-        values = np.asarray(array.fill_null(low) if array.null_count else array)
+        values = filled(array, low)
         if high - low < max(len(array), _SMALL):
             return _Codes(values, low, high - low + 1)
         return _dense(values)
     if pa.types.is_float64(array.type):
-        numbers = np.asarray(array.fill_null(0.0) if array.null_count else array)
+        numbers = filled(array)
         return _dense((numbers + 0.0).view(np.int64))  # -0.0 is 0.0
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     indices = encoded.indices
-    numbers = np.asarray(indices.fill_null(0) if indices.null_count else indices).astype(np.int64)
+    numbers = filled(indices).astype(np.int64)
     size = max(len(encoded.dictionary), 1)
     return _Codes(numbers, 0, size) if size <= max(len(array), _SMALL) else _dense(numbers)
 

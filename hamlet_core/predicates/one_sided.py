@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from hamlet_core.arrow_arrays import numbers_of
 from hamlet_core.columns import filled
 from hamlet_core.encoded import Column
 from hamlet_core.language.syntax import Attribute, Expression
@@ -188,7 +189,7 @@ def _plain(column: Column) -> Side:
     array = column.array
     if array.null_count == len(array):
         return Constant(column.kind, None)
-    valid = np.asarray(array.is_valid())
+    valid = numbers_of(array.is_valid())
     if column.kind not in _ENCODED:
         return Leaf(column.kind, valid, filled(array))
     if column.kind is Kind.BOOLEAN:

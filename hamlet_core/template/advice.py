@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hamlet_core.arrow_arrays import scalar_of
 from hamlet_core.columns import normalise
 from hamlet_core.events import EventSchema
 from hamlet_core.template.plan import QueryPlan
@@ -37,10 +38,12 @@ def _lines(plan: QueryPlan, table: pa.Table, schema: EventSchema) -> Iterator[st
 def _of_type(table: pa.Table, schema: EventSchema, name: str) -> Any:
     """One Boolean per row."""
     if schema.type is None:
-        return pa.chunked_array([pa.repeat(name == schema.type_value, table.num_rows)])
+        return pa.chunked_array([pa.repeat(scalar_of(name == schema.type_value, pa.bool_()), table.num_rows)])
     import pyarrow.compute as pc
 
-    return pc.equal(_plain(table.column(schema.type)).cast(pa.large_string()), name)
+    return pc.equal(
+        _plain(table.column(schema.type)).cast(pa.large_string()), scalar_of(name, pa.large_string())
+    )
 
 
 def _always_null(table: pa.Table, attribute: str, of_type: Any) -> bool:

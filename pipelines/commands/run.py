@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -87,7 +87,6 @@ def run(
     from hamlet_core.engines.registry import DEFAULT_ENGINE
     from hamlet_core.template.advice import advice
     from pipelines.showing.output import check_output, write
-    from pipelines.showing.people import show_results
 
     text = read_workload(workload).text
     columns = columns_of(time, type_, type_value, time_unit)
@@ -98,13 +97,13 @@ def run(
     if why is not None:
         _why(text, table, schema, why, format_, limit)
     elif table is None:
-        write(hamlet_core.result_schema(_no_time()).empty_table(), format_, out, show_results, limit)
+        write(hamlet_core.result_schema(_no_time()).empty_table(), format_, out, _show, limit)
     else:
         for line in advice(hamlet_core.plan(text), table, schema):
             click.echo(f"Warning: {line}", err=True)
         options = {"engine": engine or DEFAULT_ENGINE, "policy": policy, "arithmetic": arithmetic}
         results = hamlet_core.run(text, table, schema=schema, **options)
-        write(results, format_, out, show_results, limit)
+        write(results, format_, out, _show, limit)
 
 
 def _events(
@@ -153,6 +152,12 @@ def _why(
         click.echo(trends_json(found))
     else:
         show_trends(found, sys.stdout)
+
+
+def _show(results: pa.Table, out: IO[str], limit: int) -> None:
+    from pipelines.showing.people import show_results  # only who wants a table waits for what draws it
+
+    show_results(results, out, limit)
 
 
 def _no_time() -> pa.DataType:

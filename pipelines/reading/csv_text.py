@@ -109,7 +109,7 @@ def _names(records: Records, delimiter: bytes) -> tuple[str, ...]:
 
 
 def _typed_nothing(header: Header) -> Chunk:
-    nothing = pa.array([], type=pa.binary())
+    nothing = pa.nulls(0, pa.binary())
     return Chunk(np.zeros(0, dtype=np.int64), dict.fromkeys(header.names, nothing), (), str)
 
 
@@ -150,7 +150,7 @@ def _parse(data: bytes, header: Header) -> pa.Table:
     """Whole, even records as a table of binary columns; an empty field is NULL, quoted or not."""
     kinds = {name: pa.binary() for name in header.names}
     if not data:
-        return pa.table({name: pa.array([], type=kind) for name, kind in kinds.items()})
+        return pa.Table.from_batches([], pa.schema(kinds))
     return pa_csv.read_csv(
         io.BytesIO(data),
         # More than the data, so that Arrow does not cut a record with line ends in quotes.

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hamlet_core.arrow_arrays import numbers_of
 from pipelines.reading.values import (
     BOOLEAN_TEXT,
     DATE_TEXT,
@@ -70,7 +71,7 @@ def of_texts(name: str, texts: pa.Array) -> ColumnEvidence:
     if _casts(texts, pa.int64()) and not has_hexadecimal(texts):
         return ColumnEvidence(name, integers=present)
     counted = pc.value_counts(pc.drop_null(trimmed(texts)))
-    bare, counts = counted.field("values"), counted.field("counts").to_numpy()
+    bare, counts = counted.field("values"), numbers_of(counted.field("counts"))
     whole = matches(bare, INTEGER_TEXT)
     number = matches(bare, NUMBER_TEXT)
     special = matches(bare, SPECIAL_TEXT)
@@ -95,7 +96,7 @@ def of_texts(name: str, texts: pa.Array) -> ColumnEvidence:
 def _huge(bare: pa.Array, whole: Mask) -> Mask:
     """Where integers are beyond 64 bits; only long ones can be."""
     huge = np.zeros(len(bare), dtype=np.bool_)
-    for place in np.flatnonzero(whole & (np.asarray(pc.utf8_length(bare)) > 18)):
+    for place in np.flatnonzero(whole & (numbers_of(pc.utf8_length(bare)) > 18)):
         # Decimal, as `int` refuses thousands of digits.
         huge[place] = not -INT64_LIMIT <= Decimal(bare[int(place)].as_py()) < INT64_LIMIT
     return huge

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hamlet_core.columns import filled
 from pipelines.reading.chunks import BrokenRecord, Chunk, UnreadableFileError
 from pipelines.reading.columns import ColumnOptions
 from pipelines.reading.csv_text import read_csv
@@ -94,7 +95,9 @@ def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _rejected(rows: Sequence[tuple[str, int | None, str | None, str, str]]) -> pa.RecordBatch:
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(REJECTED_SCHEMA)
+    if not rows:
+        return _no_rows(REJECTED_SCHEMA)
+    columns = zip(*rows, strict=True)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, REJECTED_SCHEMA, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=REJECTED_SCHEMA)
 
@@ -164,10 +167,8 @@ def _in_range(column: Column, options: ColumnOptions) -> Column:
     limit = (
         TIME_LIMIT // options.microseconds_per_unit if pa.types.is_int64(column.values.type) else TIME_LIMIT
     )
-    ticks = pc.cast(column.values, pa.int64())
-    return _marked(
-        column, true_at(pc.or_(pc.greater(ticks, limit), pc.less(ticks, -limit))), Reason.OUT_OF_RANGE
-    )
+    ticks = filled(pc.cast(column.values, pa.int64()))
+    return _marked(column, (ticks > limit) | (ticks < -limit), Reason.OUT_OF_RANGE)
 
 
 def _marked(column: Column, where: npt.NDArray[np.bool_], reason: Reason) -> Column:

@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hamlet_core.arrow_arrays import of_texts
+from hamlet_core.columns import filled
 from pipelines.reading.declared import plain_type
 from pipelines.reading.parquet_files import scalar_text
 from pipelines.reading.reasons import Reason
@@ -111,7 +113,7 @@ def _as_texts(values: pa.Array) -> pa.Array:
     """Any values as texts; nested ones as JSON."""
     if pa.types.is_integer(values.type) or pa.types.is_boolean(values.type):
         return pc.cast(values, TEXT)
-    return pa.array([scalar_text(value) for value in values], TEXT)
+    return of_texts([scalar_text(value) for value in values])
 
 
 def _compatible(given: pa.DataType, wanted: pa.DataType) -> bool:
@@ -129,14 +131,14 @@ def _timestamps(values: pa.Array) -> Column:
     if values.type.unit == "ns":
         nanoseconds = pc.cast(instants, pa.int64())
         # NumPy's remainder is the only one of the two that takes a vector; NULL stands as 0.
-        fine = np.asarray(pc.fill_null(nanoseconds, 0)) % 1000 != 0
+        fine = filled(nanoseconds) % 1000 != 0
         coarse = pc.cast(instants, TIMESTAMP, safe=False)
         return _with_code(Column(coarse), fine, Reason.TOO_FINE)
     try:
         return Column(pc.cast(instants, TIMESTAMP))
     except pa.ArrowInvalid:
         factor = {"s": 1_000_000, "ms": 1_000}[values.type.unit]
-        ticks = np.asarray(pc.fill_null(pc.cast(instants, pa.int64()), 0))
+        ticks = filled(pc.cast(instants, pa.int64()))
         far = np.abs(ticks.astype(np.float64)) * factor >= _EXACT_DOUBLE
         near = pc.if_else(pa.array(far), pa.scalar(None, instants.type), instants)
         return _with_code(Column(pc.cast(near, TIMESTAMP)), far, Reason.OUT_OF_RANGE)
@@ -160,7 +162,7 @@ def _finite(values: pa.Array) -> Column:
 
 def _whole(values: pa.Array) -> Column:
     """Doubles as integers, where they are integers."""
-    numbers = np.asarray(pc.fill_null(values, 0.0), dtype=np.float64)
+    numbers = np.asarray(filled(values), dtype=np.float64)
     finite = np.isfinite(numbers)
     whole = finite & (np.floor(np.where(finite, numbers, 0.0)) == numbers)
     far = whole & (np.abs(numbers) >= _EXACT_DOUBLE)

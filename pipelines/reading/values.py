@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hamlet_core.arrow_arrays import numbers_of, of_numbers, scalar_of
 from pipelines.reading.reasons import Reason
 
 TIMESTAMP = pa.timestamp("us", "UTC")
@@ -61,7 +62,8 @@ def no_codes(length: int) -> Codes:
 
 def true_at(mask: pa.Array) -> npt.NDArray[np.bool_]:
     """A boolean array as NumPy; NULL is False."""
-    return np.asarray(pc.fill_null(mask, False).to_numpy(zero_copy_only=False), dtype=np.bool_)
+    known = pc.fill_null(mask, scalar_of(False, pa.bool_())) if mask.null_count else mask
+    return numbers_of(known)
 
 
 def matches(texts: pa.Array, pattern: str) -> npt.NDArray[np.bool_]:
@@ -80,7 +82,7 @@ def parse_texts(texts: pa.Array, wanted: pa.DataType) -> Column:
 def trimmed(texts: pa.Array) -> pa.Array:
     """Texts without surrounding blanks; NULL where nothing is left."""
     bare = pc.utf8_trim_whitespace(texts)
-    return pc.if_else(pc.equal(bare, ""), pa.scalar(None, pa.string()), bare)
+    return pc.if_else(pc.equal(bare, scalar_of("", pa.string())), scalar_of(None, pa.string()), bare)
 
 
 def _whole_column(texts: pa.Array, wanted: pa.DataType) -> pa.Array | None:
@@ -134,7 +136,7 @@ def _per_value(texts: pa.Array, wanted: pa.DataType) -> Column:
         codes[matches(bare, SPECIAL_TEXT)] = code_of(Reason.NOT_FINITE)
     if pa.types.is_timestamp(wanted):
         codes[(codes == 0) & matches(bare, TOO_FINE_TEXT)] = code_of(Reason.TOO_FINE)
-    kept = pc.if_else(pa.array(codes == 0), bare, pa.scalar(None, pa.string()))
+    kept = pc.if_else(of_numbers(codes == 0), bare, scalar_of(None, pa.string()))
     values = cast_each(_written_for_arrow(kept, wanted), wanted)
     refused = true_at(pc.is_valid(kept)) & true_at(pc.is_null(values))
     codes[refused] = code_of(_refusal(wanted))

@@ -6,7 +6,6 @@ import base64
 import csv
 import io
 import json
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from math import isfinite
@@ -15,11 +14,13 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.showing.rows import rows_of
+
 
 def write_json(table: pa.Table, out: IO[bytes]) -> None:
     """One array of row objects, a line each; times in ISO 8601, NULL (and NaN, infinity) as null."""
     opening = b"["
-    for row in _rows(table):
+    for row in rows_of(table):
         text = json.dumps(_plain(row), ensure_ascii=False, allow_nan=False)
         out.write(opening + b"\n" + text.encode())
         opening = b","
@@ -31,7 +32,7 @@ def write_csv(table: pa.Table, out: IO[bytes]) -> None:
     text = io.TextIOWrapper(out, encoding="utf-8", newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.column_names)
-    for row in _rows(table):
+    for row in rows_of(table):
         writer.writerow([_field(_plain(value)) for value in row.values()])
     text.detach()
 
@@ -43,11 +44,6 @@ def write_parquet(table: pa.Table, out: IO[bytes]) -> None:
 
 WRITERS = {"json": write_json, "csv": write_csv, "parquet": write_parquet}
 """--format -> writer."""
-
-
-def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
-    for batch in table.to_batches(max_chunksize=10_000):
-        yield from batch.to_pylist()
 
 
 def _plain(value: Any) -> Any:  # noqa: PLR0911 - a case per type

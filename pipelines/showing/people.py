@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.showing.numbers import number, plain
+from pipelines.showing.rows import rows_of
 
 UNLIMITED_WIDTH = 10_000
 _DAY = timedelta(days=1)
@@ -23,7 +24,7 @@ _INSTANT = timedelta(microseconds=1)
 def show_results(results: pa.Table, out: IO[str], limit: int) -> None:
     """Result rows (the columns of `hamlet_core.run`) as a table; `limit` rows at most, 0 for all."""
     shown = results.slice(0, limit) if limit else results
-    rows = shown.to_pylist()
+    rows = list(rows_of(shown))
     modular = any(row["fingerprint"] is not None for row in rows)
     titles = ("query", "window", "group", "aggregate", "value", *(("fingerprint",) if modular else ()))
     lines = [

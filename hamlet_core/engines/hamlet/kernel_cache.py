@@ -23,6 +23,7 @@ from numba.core.caching import (
     UserProvidedCacheLocator,
     UserWideCacheLocator,
 )
+from numba.core.runtime import rtsys
 
 HERE = Path(__file__).parent
 _ROOT = HERE.parents[2]
@@ -92,9 +93,13 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
             return None
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The kernel for these types; None where there is none, or none that can be read."""
+        """The kernel for these types; None where there is none, or none that can be read.
+
+        Numba's own way first loads all that it can compile, with SciPy's algebra; what is compiled needs its runtime only.
+        """
+        rtsys.initialize(target_context)
         try:
-            return super().load_overload(sig, target_context)
+            return self._load_overload(sig, target_context)
         except _UNREADABLE:
             self._forget()
             return None

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from hamlet_core.algebra.aggregates import Component, Role
 from hamlet_core.algebra.arithmetic import Unit
+from hamlet_core.arrow_arrays import of_numbers
 from hamlet_core.columns import filled, validity
 from hamlet_core.engines.hamlet.strands import UNIT_WEIGHT
 from hamlet_core.events import Column
@@ -135,16 +136,15 @@ def values_of_keys(found: Integers, keys: Keys, column: Column) -> Any:
     """An Arrow array of the values that keys stand for; NULL for `NEUTRAL`."""
     empty = found >= _NEUTRAL
     plain = np.where(empty, 0, ~found if keys.descending else found)
-    mask = pa.array(empty)
     if keys.back is None:
-        return pa.array(plain, mask=empty)
+        return of_numbers(plain, null=empty)
     if isinstance(keys.back, str):
         bits = plain ^ ((plain >> 63) & np.int64(2**63 - 1))
-        return pa.array(bits.view(np.float64), mask=empty)
+        return of_numbers(bits.view(np.float64), null=empty)
     items = [
         None if none else keys.back[key] for key, none in zip(plain.tolist(), empty.tolist(), strict=True)
     ]
-    return pa.array(items, column.array.type if keys.back else mask.type)
+    return pa.array(items, column.array.type if keys.back else pa.bool_())
 
 
 def scaled_columns(

@@ -9,6 +9,7 @@ import numpy as np
 
 from hamlet_core.algebra.aggregates import LATTICE, Component, Role
 from hamlet_core.algebra.arithmetic import PRIME, Unit
+from hamlet_core.arrow_arrays import numbers_of
 from hamlet_core.engines.hamlet.arenas import ResidueValues
 from hamlet_core.engines.hamlet.residues import PRIME_BITS, lifts, primes, rebuilt
 from hamlet_core.engines.hamlet.strands import UNIT_WEIGHT, Rider
@@ -57,7 +58,7 @@ class Wholes:
         if key not in self.made:
             column = self.stream.columns[key[0]]
             if part.role is Role.PRESENT:
-                made = Whole((np.asarray(column.array.is_valid()).astype(np.int64),), None, 0)
+                made = Whole((numbers_of(column.array.is_valid()).astype(np.int64),), None, 0)
             elif column.kind is Kind.DOUBLE and not self.exact:
                 made = Whole((), None, 0)
             else:

@@ -265,3 +265,39 @@ def test_heavy_packages_stay_out() -> None:
             check=True, cwd=ROOT, capture_output=True, text=True, input=GOOD, timeout=60,
         )  # fmt: skip
         assert done.stdout.splitlines()[-1] == str(loaded)
+
+
+def test_a_run_imports_no_package_that_it_does_not_need() -> None:
+    """What makes `hamlet run` quick; the first run of each, uncounted, may have to compile kernels.
+
+    Arrow would import pandas for the first list or scalar that it is given, numba SciPy's algebra before it compiles.
+    """
+    program = (
+        "import sys; from pipelines.cli import main; code = main(sys.argv[1:]);"
+        "print(code, sorted({'pandas', 'rich', 'scipy.linalg'} & set(sys.modules)))"
+    )
+    sessions = ROOT / "tests/golden/cli"
+    for queries, events in (("jams.hamlet", "rides.csv"), ("counts.hamlet", "ticks.csv")):
+        files = [str(sessions / queries), "--events", str(sessions / events)]
+        for _ in range(2):
+            done = subprocess.run(
+                [sys.executable, "-c", program, "run", *files, "--format", "json"],
+                check=True, cwd=ROOT, capture_output=True, text=True, timeout=300,
+            )  # fmt: skip
+        assert done.stdout.splitlines()[-1] == "0 []", done.stderr
+
+
+def test_a_command_does_not_collect_garbage_at_its_end() -> None:
+    program = (
+        "import atexit, gc, sys; atexit.register(lambda: print(gc.get_freeze_count() > 0));"
+        "from pipelines.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--version"],
+        check=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.splitlines()[-1] == "True"
