@@ -15,7 +15,6 @@ The three trends are A B2, A B3 and A B2 B3. Text is parsed (`language`), given 
 from hamlet_core.errors import HamletError, InvariantError, QueryMeaningError, QuerySyntaxError, StreamError
 from hamlet_core.events import EventSchema
 from hamlet_core.execution import (
-    Counters,
     Execution,
     check_columns,
     execute,
@@ -31,6 +30,7 @@ from hamlet_core.language.writer import write_query, write_workload
 from hamlet_core.results import DECISION_SCHEMA, PARTIAL_SCHEMA, result_schema
 from hamlet_core.template.plan import QueryPlan
 from hamlet_core.why import BoundEvent, BoundTrend, Why, why
+from hamlet_core.work import Counters
 
 __all__ = [
     "DECISION_SCHEMA",

@@ -37,28 +37,12 @@ from hamlet_core.results import (
 from hamlet_core.template.plan import QueryPlan, plan_query
 from hamlet_core.totals import Totals, one_table, partial_rows, totals_table
 from hamlet_core.windows import WindowSpec
+from hamlet_core.work import Counters, Work
 
 if TYPE_CHECKING:
     from hamlet_core.engines.hamlet.engine import Question
 
 _SUMMABLE = NUMBERS | {Kind.TICK, Kind.NULL}
-
-
-@dataclass(frozen=True, slots=True)
-class Counters:
-    """What a run did."""
-
-    events: int
-    """Rows whose type some query reads."""
-    matched_events: int
-    """Of these, rows that can be bound (some local predicates hold), added over passes: greta and two_step pass over
-    the events once per query, hamlet once per set of partition attributes and kind of fold.
-    """
-    result_rows: int
-    kernel_events: int = 0
-    """Rows that compiled kernels folded, added over passes; engine hamlet: all that matched."""
-    bursts: int = 0
-    """Runs of events of one type that were folded at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,15 +207,6 @@ def _shapes(analysed: tuple[AnalysedQuery, ...], arithmetic: Arithmetic) -> dict
     }
 
 
-@dataclass(slots=True)
-class Work:
-    """Mutable: what a fold has done so far."""
-
-    matched_events: int = 0
-    kernel_events: int = 0
-    bursts: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class _Folded:
     """A workload folded over a stream: rows of the engines that take query by query, or totals of compiled kernels.
@@ -279,8 +254,10 @@ def _fold(
     numbers = ARITHMETICS[options.arithmetic]
     shapes = _shapes(analysed, numbers)
     if options.engine == DEFAULT_ENGINE:
+        from hamlet_core.engines.hamlet.engine import fold_workload
+
         work = Work()
-        stretches = _stretches(_questions(analysed, specs, shapes), stream, numbers.name, text, work)
+        stretches = fold_workload(_questions(analysed, specs, shapes), stream, numbers.name, work, text)
         return _Folded(stream, shapes, numbers, work, stretches)
     rows: list[PartialRow] = []
     matched = 0
@@ -289,18 +266,6 @@ def _fold(
         rows.extend(found)
         matched += events_bound
     return _Folded(stream, shapes, numbers, Work(matched), rows=rows)
-
-
-def _stretches(
-    questions: list[Question], stream: Stream, arithmetic: str, text: str, work: Work
-) -> Iterator[list[Totals]]:
-    from hamlet_core.engines.hamlet.engine import fold_workload
-
-    for totals, done in fold_workload(questions, stream, arithmetic, text):
-        work.matched_events += done.matched_events
-        work.kernel_events += done.kernel_events
-        work.bursts += done.bursts
-        yield totals
 
 
 def _encoded(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hamlet_core.language import syntax
-from hamlet_core.language.syntax import ArithmeticOperator, ComparisonOperator
+from hamlet_core.language.syntax import ArithmeticOperator
 from hamlet_core.language.writer import write_expression
 from hamlet_core.pattern.automaton import Automaton, Edge
 from hamlet_core.pattern.conditions import attributes
@@ -19,11 +19,11 @@ class Access(Enum):
     RUNNING_TOTAL = "O(1) running total"
     """No condition on the pair of events."""
     ORDERED_TREE = "O(log n) ordered tree"
-    """One comparison, each side of which reads one of the two events."""
+    """One comparison (for != two trees), each side of which reads one of the two events."""
     PERHAPS_ORDERED = "O(log n) ordered tree if it can be rearranged, else O(n) scan"
     """One comparison of sums over both events: types and values of the columns decide whether they can be parted."""
     SCAN = "O(n) scan"
-    """Any other condition on the pair, or an ambiguous pattern whose steps depend on the pair."""
+    """Any other condition on the pair, one beside NOT or inside it, or an ambiguous pattern whose steps depend on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,9 @@ def _conditions(analysed: AnalysedQuery, automaton: Automaton, edge: Edge) -> tu
 
 
 def _step(analysed: AnalysedQuery, automaton: Automaton, edge: Edge, pairs: str) -> Step:
-    access = Access.SCAN if pairs else _access(_conditions(analysed, automaton, edge))
+    conditions = _conditions(analysed, automaton, edge)
+    negated = automaton is not analysed.automaton
+    access = Access.SCAN if pairs or (conditions and (negated or edge.gap)) else _access(conditions)
     return Step(edge.source, edge.target, access, conditions_text(analysed, automaton, edge) or pairs)
 
 
@@ -85,12 +87,10 @@ def _access(conditions: tuple[syntax.Expression, ...]) -> Access:
 def _comparison(expression: syntax.Expression) -> syntax.Comparison | None:
     """The condition as one comparison by order or equality; None if it is none."""
     match expression:
-        case syntax.Comparison(operator) if operator is not ComparisonOperator.UNEQUAL:
-            return expression
-        case syntax.Negation(syntax.Comparison(operator) as opposite) if (
-            operator is not ComparisonOperator.EQUAL
-        ):
-            return opposite
+        case syntax.Comparison() as comparison:
+            return comparison
+        case syntax.Negation(syntax.Comparison() as comparison):
+            return comparison
     return None
 
 

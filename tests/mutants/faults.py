@@ -305,8 +305,8 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     Fault(
         "predicates of different aliases on one type are one",
         CLASSES,
-        "key = type_name, frozenset(_anonymous(condition) for condition in conditions)",
-        "key = type_name, len(conditions)",
+        "return type_name, frozenset(_anonymous(condition) for condition in conditions)",
+        "return type_name, len(conditions)",
     ),
     Fault(
         "a prime too few",

@@ -13,9 +13,9 @@ import hamlet_core
 from hamlet_core import EventSchema, QueryMeaningError
 from hamlet_core.algebra.aggregates import Component, Role, components
 from hamlet_core.algebra.arithmetic import ARITHMETICS
-from hamlet_core.execution import Counters
 from hamlet_core.language.syntax import Workload
 from hamlet_core.pattern.meaning import analyse_workload
+from hamlet_core.work import Counters
 from tests.golden.harness import TOLERANCE, Key, row_key
 
 Rows = dict[Key, dict[str, Any]]

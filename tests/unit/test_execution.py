@@ -24,8 +24,8 @@ from hamlet_core import (
     plan,
     run,
 )
-from hamlet_core.execution import Counters
 from hamlet_core.language.syntax import Workload
+from hamlet_core.work import Counters
 
 TEXT = """
 pairs: RETURN COUNT(*), SUM(b.v), AVG(b.v), MIN(b.v), MAX(b.v)

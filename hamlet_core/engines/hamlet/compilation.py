@@ -13,7 +13,7 @@ from hamlet_core.engines.hamlet.kernel_cache import KernelCache
 
 Kernel = Callable[..., Any]
 
-COMPILING = "compiling kernels for this machine, once: this may take half a minute"
+COMPILING = "compiling kernels for this machine, once: this may take a minute"
 
 
 def _kept(function: Kernel, **options: Any) -> Kernel:

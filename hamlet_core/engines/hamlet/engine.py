@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from hamlet_core.events import Stream
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.totals import Totals
 from hamlet_core.windows import WindowSpec
+from hamlet_core.work import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +40,18 @@ class Question:
     parts: tuple[Component, ...]
 
 
-class Work(NamedTuple):
-    """What the kernels had to do, and what they did."""
-
-    matched_events: int
-    kernel_events: int
-    bursts: int
-
-
 def fold_workload(
     questions: Sequence[Question],
     stream: Stream,
     arithmetic: str,
+    work: Work,
     text: str = "",
     *,
     closed_form: bool = True,
     windows: str = "auto",
     limits: Limits = Limits(),
-) -> Iterator[tuple[list[Totals], Work]]:
-    """Stretch by stretch of the stream: totals of every query, in order, and what the kernels did.
+) -> Iterator[list[Totals]]:
+    """Totals of every query, in order, stretch by stretch of the stream; adds to `work` what the kernels did.
 
     The windows of a query come in order of time, each in one stretch only; `limits` bound what is at hand at once.
 
@@ -72,23 +66,21 @@ def fold_workload(
         for way in ways:
             classes = prepare(questions, stretch, text, closed_form=closed_form, windows=way)
             found = _fold(questions, classes, arithmetic)
+        for _, passes in classes:
+            work.matched_events += passes.matched
+            work.kernel_events += passes.folded
+            work.bursts += passes.bursts
         yield found
 
 
 def _fold(
     questions: Sequence[Question], classes: Sequence[tuple[list[int], ClassPasses]], arithmetic: str
-) -> tuple[list[Totals], Work]:
+) -> list[Totals]:
     found: dict[int, Totals] = {}
     for places, passes in classes:
         own = totals([questions[place] for place in places], passes, arithmetic)
         found.update(zip(places, own, strict=True))
-    passes = [one for _, one in classes]
-    work = Work(
-        sum(one.matched for one in passes),
-        sum(one.folded for one in passes),
-        sum(one.bursts for one in passes),
-    )
-    return [found[place] for place in range(len(questions))], work
+    return [found[place] for place in range(len(questions))]
 
 
 def bytes_per_event(questions: Sequence[Question]) -> int:
