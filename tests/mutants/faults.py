@@ -295,7 +295,19 @@ def _over_all(fold: PathFold, element: Element) -> Element:
         "indices[closing] * slide + within <= time[event]:",
         "indices[closing] * slide + within < time[event]:",
     ),
+    Fault(
+        "bursts with ties are not counted",
+        "engines/hamlet/burst_kernel.py",
+        "folded += count if count >= 0 else _alive(code, event, end)",
+        "folded += max(count, 0)",
+    ),
     # --- the compiled engine: classes and numbers
+    Fault(
+        "a window that begins at a cut is in two stretches",
+        "engines/hamlet/stretches.py",
+        "spec.indices(last).stop if high is None else _from(spec, high),",
+        "spec.indices(last).stop if high is None else _from(spec, high) + 1,",
+    ),
     Fault(
         "an event is dead unless the last predicate of its type holds",
         CLASSES,
