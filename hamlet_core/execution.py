@@ -257,7 +257,8 @@ def _fold(
         from hamlet_core.engines.hamlet.engine import fold_workload
 
         work = Work()
-        stretches = fold_workload(_questions(analysed, specs, shapes), stream, numbers.name, work, text)
+        questions, share = _questions(analysed, specs, shapes), options.policy != "never"
+        stretches = fold_workload(questions, stream, numbers.name, work, text, share=share)
         return _Folded(stream, shapes, numbers, work, stretches)
     rows: list[PartialRow] = []
     matched = 0

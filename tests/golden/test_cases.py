@@ -59,10 +59,11 @@ def test_engine(file, engine, arithmetic):
     assert wrong == {}
 
 
+@pytest.mark.parametrize("policy", ["always", "never"])
 @pytest.mark.parametrize("arithmetic", harness.ARITHMETICS)
 @pytest.mark.parametrize("file", harness.FILES)
-def test_kernels_do_all_the_work(file, arithmetic):
-    options = {"engine": "hamlet", "policy": "never", "arithmetic": arithmetic}
+def test_kernels_do_all_the_work(file, arithmetic, policy):
+    options = {"engine": "hamlet", "policy": policy, "arithmetic": arithmetic}
     wrong = {}
     for case in harness.load(file):
         done = hamlet_core.execute(parsed(case.text), harness.table(case.events), schema=SCHEMA, **options)

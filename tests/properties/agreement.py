@@ -28,6 +28,7 @@ def compare(
     schema: EventSchema,
     engine: str = "hamlet",
     reference: str = "greta",
+    policy: str = "dynamic",
 ) -> tuple[list[str], list[Counters]]:
     """What differs between an engine and the reference in all arithmetics, and the engine's counters of each."""
     asked = {"schema": schema, "engine": reference}
@@ -38,7 +39,8 @@ def compare(
     wrong: list[str] = []
     counters = []
     for arithmetic in ("exact", "modular", "scaled"):
-        found = hamlet_core.execute(workload, events, schema=schema, engine=engine, arithmetic=arithmetic)
+        how = {"engine": engine, "policy": policy, "arithmetic": arithmetic}
+        found = hamlet_core.execute(workload, events, schema=schema, **how)
         counters.append(found.counters)
         wrong += [f"{arithmetic}: {text}" for text in heads_differ(found.results, truth)]
         if wrong:

@@ -6,7 +6,8 @@ from unittest import mock
 
 import pytest
 
-from hamlet_core.engines.hamlet import engine
+from hamlet_core.engines.hamlet import burst_layout, engine, event_program
+from hamlet_core.engines.hamlet.equal_totals import equal_totals
 from hamlet_core.engines.hamlet.stretches import Limits, stretches
 from tests.properties import agreement, workloads
 from tests.properties.constructs import AGGREGATES, CLAUSES, PATTERNS, constructs
@@ -32,14 +33,31 @@ class Cutting:
         self.most = max(self.most, count)
 
 
+class Equals:
+    """In place of `equal_totals`: counts the totals of different queries that are one."""
+
+    def __init__(self):
+        self.shared = 0
+
+    def __call__(self, labels, ways):
+        found = equal_totals(labels, ways)
+        self.shared += sum(place[0] != same[0] for place, same in found.items())
+        return found
+
+
 def check(seeds):
     """Compare the workloads of these seeds; how often constructs, classes, bursts and results occurred."""
     reached: Counter[str] = Counter()
     for seed in seeds:
         case = workloads.task(Random(seed))
-        cutting = Cutting(CUT[seed % len(CUT)])
-        with mock.patch.object(engine, "stretches", cutting):
-            wrong, counters = agreement.compare(case.workload, case.table(), case.schema)
+        cutting, equals = Cutting(CUT[seed % len(CUT)]), Equals()
+        policy = "never" if seed % 4 == 0 else "dynamic"
+        with (
+            mock.patch.object(engine, "stretches", cutting),
+            mock.patch.object(burst_layout, "equal_totals", equals),
+            mock.patch.object(event_program, "equal_totals", equals),
+        ):
+            wrong, counters = agreement.compare(case.workload, case.table(), case.schema, policy=policy)
         assert wrong == [], (seed, case)
         for one in counters:
             assert one.kernel_events == one.matched_events, (seed, case)
@@ -47,6 +65,8 @@ def check(seeds):
         reached.update(name for query in case.workload.queries for name in constructs(query))
         reached.update(_merits(case, counters))
         reached["stretches"] += cutting.most > 1
+        reached["shared totals"] += equals.shared > 0
+        assert policy == "dynamic" or not equals.shared, (seed, case)
     return reached
 
 
@@ -65,12 +85,22 @@ def test_engines_agree_on_large_workloads():
     assert {name: reached[name] for name in ALL if not reached[name]} == {}
     assert reached["rows"] > 100
     assert reached["stretches"] > 30
+    assert reached["shared totals"] > 20
 
 
 @pytest.mark.slow
 def test_engines_agree_on_twenty_thousand_large_workloads():
     reached = check(range(10**6, 10**6 + 20_000))
     assert {name: reached[name] for name in ALL if reached[name] < 300} == {}
-    others = ("several queries", "rows", "bursts", "stretches", "limits of types", "time stamps", "origin")
+    others = (
+        "several queries",
+        "rows",
+        "bursts",
+        "stretches",
+        "shared totals",
+        "limits of types",
+        "time stamps",
+        "origin",
+    )
     others += tuple(f"{count} sets of partition attributes" for count in (1, 2, 3))
     assert {name: reached[name] for name in others if reached[name] < 1_000} == {}

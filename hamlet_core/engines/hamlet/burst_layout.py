@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hamlet_core.engines.hamlet.burst_tables import NO_BIT, UNBOUND
+from hamlet_core.engines.hamlet.equal_totals import Place, equal_totals
 from hamlet_core.engines.hamlet.frame import Predicates
 from hamlet_core.engines.hamlet.strands import Strand
 from hamlet_core.pattern.automaton import Automaton, Gap
@@ -35,6 +36,8 @@ class Layout:
         slots: Sequence[int],
         type_codes: dict[str, int],
         predicates: Predicates,
+        *,
+        share: bool,
     ) -> None:
         self.strands = strands
         self.windows = windows
@@ -60,6 +63,7 @@ class Layout:
         self.waiting_of: dict[tuple[int, int, Gap, int, int], int] = {}
         self.wait_rows: list[tuple[int, int, int]] = []
         self.gap_cells: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        self.same = self.equals() if share else {}
 
     # --- addresses ----------------------------------------------------------------------------
 
@@ -94,6 +98,32 @@ class Layout:
 
     # --- blocks -------------------------------------------------------------------------------
 
+    def equals(self) -> dict[Place, Place]:
+        """Position of a strand -> the first whose totals are equal; behind and before NOT every strand has its own."""
+        labels: dict[Place, Any] = {}
+        ways: dict[Place, list[tuple[Place, int]]] = {}
+        for number, strand in enumerate(self.strands):
+            automaton = strand.automaton
+            gaps = {one.position for one in (*automaton.starts, *automaton.ends) if one.gap}
+            gaps |= {
+                position for edge in automaton.edges if edge.gap for position in (edge.source, edge.target)
+            }
+            starts = {one.position for one in automaton.starts}
+            for one in automaton.positions:
+                place = number, one.index
+                labels[place] = (
+                    self.windows[number],
+                    self.codes[one.type],
+                    self.bit(number, one.alias),
+                    one.index in starts,
+                    strand.added(one.alias),
+                    place if one.index in gaps else None,
+                )
+                ways[place] = [
+                    ((number, edge.source), 0) for edge in automaton.edges if edge.target == one.index
+                ]
+        return equal_totals(labels, ways)
+
     def bit(self, place: int, alias: str) -> int:
         return self.predicates.bit.get((self.strands[place].query, alias), NO_BIT)
 
@@ -103,6 +133,8 @@ class Layout:
         for place, strand in enumerate(self.strands):
             automaton = strand.automaton
             for position in automaton.positions:
+                if self.same.get((place, position.index), (place, position.index)) != (place, position.index):
+                    continue
                 waits = [edge.gap for edge in automaton.edges if edge.source == position.index and edge.gap]
                 waits += [end.gap for end in automaton.ends if end.position == position.index and end.gap]
                 gaps = tuple(dict.fromkeys(waits))
@@ -155,7 +187,7 @@ class Layout:
                 self.gap_rows[self.gap_of[place, gap]][1] if gap else self.clean_start[self.windows[place]]
             ]
         if not gap:
-            return [self.total_of[place, source, component]]
+            return [self.total_of[*self.same.get((place, source), (place, source)), component]]
         buckets = range(self.buckets(place, gap))
         return [self.waiting_of[place, source, gap, bucket, component] for bucket in buckets]
 

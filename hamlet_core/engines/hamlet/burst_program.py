@@ -42,9 +42,14 @@ def compile_bursts(
     slots: Sequence[int],
     type_codes: dict[str, int],
     predicates: Predicates,
+    *,
+    share: bool,
 ) -> BurstProgram:
-    """Tables for these strands; `windows[i]` is the window specification of strand i, `slots` by specification."""
-    return _program(Layout(strands, windows, slots, type_codes, predicates))
+    """Tables for these strands; `windows[i]` is the window specification of strand i, `slots` by specification.
+
+    `share`: equal totals of different strands are one.
+    """
+    return _program(Layout(strands, windows, slots, type_codes, predicates, share=share))
 
 
 def _program(layout: Layout) -> BurstProgram:

@@ -121,10 +121,10 @@ def _numbered(group: Whole, index: Whole) -> tuple[tuple[Whole, Whole], Whole]:
 
 
 def burst_program(
-    strands: Sequence[Strand], spec_of: Sequence[int], events: ClassEvents, jobs: BurstJobs
+    strands: Sequence[Strand], spec_of: Sequence[int], events: ClassEvents, jobs: BurstJobs, *, share: bool
 ) -> BurstProgram:
-    """Tables for strands, whose window specifications are `spec_of`."""
-    return compile_bursts(strands, spec_of, jobs.slots, events.codes, events.predicates)
+    """Tables for strands, whose window specifications are `spec_of`; `share`: equal totals are one."""
+    return compile_bursts(strands, spec_of, jobs.slots, events.codes, events.predicates, share=share)
 
 
 def arena_size(program: BurstProgram, jobs: BurstJobs) -> int:

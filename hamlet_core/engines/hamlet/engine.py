@@ -50,6 +50,7 @@ def fold_workload(
     closed_form: bool = True,
     windows: str = "auto",
     limits: Limits = Limits(),
+    share: bool = True,
 ) -> Iterator[list[Totals]]:
     """Totals of every query, in order, stretch by stretch of the stream; adds to `work` what the kernels did.
 
@@ -58,13 +59,15 @@ def fold_workload(
     Forced for measurements: `closed_form` False folds every event of a burst; `windows` "lanes" or "panes" decides
     how sliding windows are folded (patterns that have no pane maps keep lanes).
 
+    `share`: equal totals of different queries are folded once.
+
     No events are folded in every way: that compiles all kernels that events might need, before there are any.
     """
     ways = (windows,) if len(stream) or windows != "auto" else ("panes", "lanes")
     specs = [question.spec for question in questions]
     for stretch in stretches(stream, specs, bytes_per_event(questions), limits):
         for way in ways:
-            classes = prepare(questions, stretch, text, closed_form=closed_form, windows=way)
+            classes = prepare(questions, stretch, text, closed_form=closed_form, windows=way, share=share)
             found = _fold(questions, classes, arithmetic)
         for _, passes in classes:
             work.matched_events += passes.matched
@@ -112,6 +115,7 @@ def prepare(
     *,
     closed_form: bool = True,
     windows: str = "auto",
+    share: bool = True,
 ) -> list[tuple[list[int], ClassPasses]]:
     """The classes of a workload (places of their queries), encoded, partitioned and sliced into windows."""
     stream = stretch.stream
@@ -130,6 +134,7 @@ def prepare(
             text,
             closed_form,
             windows,
+            share,
         )
         prepared.append((places, passes))
     return prepared

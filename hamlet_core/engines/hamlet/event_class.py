@@ -49,6 +49,8 @@ class Workload:
     jobs: Jobs
     rows: int
     """Rows of results."""
+    share: bool = True
+    """Equal totals of different strands are folded once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,7 @@ def _task(workload: Workload) -> _Task:
         workload.conditions,
         workload.pairs,
         workload.rows * width,
+        share=workload.share,
     )
     plan = _read_only(packed(program))
     events, pairs, jobs = (_read_only(one) for one in (workload.events, workload.pairs, workload.jobs))

@@ -7,13 +7,14 @@ moves join into long runs.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from hamlet_core.engines.hamlet.equal_totals import Place, equal_totals
 from hamlet_core.engines.hamlet.event_folds import Conditions, Folds, Lookup
 from hamlet_core.engines.hamlet.event_set_program import set_numbers, set_tables
 from hamlet_core.engines.hamlet.event_tables import (
@@ -31,9 +32,6 @@ from hamlet_core.engines.hamlet.frame import Predicates
 from hamlet_core.engines.hamlet.strands import Rider, Strand
 from hamlet_core.predicates.pair_tables import Operation, PairTables
 
-Place: TypeAlias = tuple[int, int]
-"""(strand, position)"""
-
 Total: TypeAlias = tuple[Place, int]
 """(place, gap): what the place came to, or what of it waits at a gap."""
 
@@ -50,10 +48,12 @@ def event_program(
     conditions: Conditions,
     pairs: PairTables,
     first_free: int,
+    *,
+    share: bool,
 ) -> EventProgram:
     """The program of strands of one class; its state begins at `first_free`, behind the rows of results.
 
-    `codes` are those of `Events.code`; types that are not among them never come.
+    `codes` are those of `Events.code`; types that are not among them never come. `share`: equal totals are one.
     """
     known = dict(codes)
     for strand in strands:
@@ -61,6 +61,7 @@ def event_program(
             known.setdefault(name, max(known.values(), default=-1) + 1)
     folds = Folds(Lookup(known, predicates, conditions))
     builder = _Builder(strands, folds, max(known.values(), default=-1) + 1, first_free)
+    builder.find_equals(share)
     builder.arrange()
     builder.collect(pairs)
     return builder.program(pairs)
@@ -76,14 +77,17 @@ class _Builder:
     """Codes."""
     top: int
     """The first address that is free."""
+    same: dict[Place, Place] = field(default_factory=dict)
+    """Every position of a strand -> the one whose totals it has; the rest of the tables knows the latter alone."""
     place: dict[Place, tuple[int, int]] = field(default_factory=dict)
     """-> (code, offset in its block)"""
-    edges: list[tuple[Total, Place]] = field(default_factory=list)
+    edges: dict[tuple[Total, Place], None] = field(default_factory=dict)
     """Edges without a condition."""
-    asks: dict[ClassKey, list[tuple[Place, Place]]] = field(default_factory=lambda: defaultdict(list))
+    asks: dict[ClassKey, dict[tuple[Place, Place], None]] = field(default_factory=lambda: defaultdict(dict))
     """Edges with one, by what answers them."""
-    starts: list[Total] = field(default_factory=list)
-    ends: list[Total] = field(default_factory=list)
+    starts: dict[Total, None] = field(default_factory=dict)
+    ends: list[tuple[int, int, Total]] = field(default_factory=list)
+    """(strand, side, total)"""
     totals: dict[Total, int] = field(default_factory=dict)
     """-> address"""
     queues: dict[Total, int] = field(default_factory=dict)
@@ -113,12 +117,31 @@ class _Builder:
             (place for place, strand in enumerate(self.strands) if not strand.analysed.ambiguous), key=codes
         )
 
+    def find_equals(self, share: bool) -> None:
+        """Which positions have equal totals; each has its own if nothing is shared."""
+        labels: dict[Place, Any] = {}
+        ways: dict[Place, list[tuple[Place, Any]]] = defaultdict(list)
+        for number in self.paths():
+            strand = self.strands[number]
+            automaton, lookup = strand.analysed.automaton, self.folds.lookup
+            starts = {
+                one.position: self.folds.gap(strand.query, automaton, one.gap) for one in automaton.starts
+            }
+            for one in automaton.positions:
+                binding = lookup.codes[one.type], lookup.bit(strand.query, one.alias)
+                labels[number, one.index] = (*binding, starts.get(one.index), strand.added(one.alias))
+            for source, target, gap, condition in self.folds.edges(strand.query, automaton):
+                ways[number, target].append(((number, source), (gap, condition)))
+        self.same = equal_totals(labels, ways) if share else {place: place for place in labels}
+
     def arrange(self) -> None:
         """Give every position a place in the block of its code: first those that come first in their strands."""
         columns: dict[int, list[list[Place]]] = defaultdict(list)
         for strand in self.paths():
             seen: dict[int, int] = defaultdict(int)
             for position in self.strands[strand].analysed.automaton.positions:
+                if self.same[strand, position.index] != (strand, position.index):
+                    continue
                 code = self.folds.lookup.codes[position.type]
                 if seen[code] == len(columns[code]):
                     columns[code].append([])
@@ -134,17 +157,18 @@ class _Builder:
         for strand in self.paths():
             query, automaton = self.strands[strand].query, self.strands[strand].analysed.automaton
             for source, target, gap, condition in self.folds.edges(query, automaton):
-                here, there = (strand, source), (strand, target)
+                here, there = self.same[strand, source], self.same[strand, target]
                 if condition < 0:
-                    self.edges.append(((here, gap), there))
+                    self.edges[(here, gap), there] = None
                     continue
                 for kind in _kinds(pairs, condition, gap):
-                    self.asks[kind, condition, gap, self.place[here][0]].append((here, there))
-            for borders, found in ((automaton.starts, self.starts), (automaton.ends, self.ends)):
-                found += [
-                    ((strand, one.position), self.folds.gap(query, automaton, one.gap)) for one in borders
-                ]
-        needed = {total for total, _ in self.edges} | set(self.ends)
+                    self.asks[kind, condition, gap, self.place[here][0]][here, there] = None
+            for one in automaton.starts:
+                self.starts[self.same[strand, one.position], self.folds.gap(query, automaton, one.gap)] = None
+            for one in automaton.ends:
+                total = self.same[strand, one.position], self.folds.gap(query, automaton, one.gap)
+                self.ends.append((strand, automaton.positions[one.position].side, total))
+        needed = {total for total, _ in self.edges} | {total for _, _, total in self.ends}
         for total in sorted(needed, key=lambda total: (total[1], self.place[total[0]])):
             self.totals[total] = -1
             if total[1] != NO_GAP and not self.folds.is_brief(total[1]):
@@ -175,7 +199,11 @@ class _Builder:
             ),
             table(queues, 3),
             self._strands(),
-            rows(len(self.strands), (self._end(total) for total in self.ends), 2),
+            rows(
+                len(self.strands),
+                ((strand, side, self.totals[total]) for strand, side, total in self.ends),
+                2,
+            ),
             np.array([width, state, contribution, scratch, self.top], np.int64),
         )
 
@@ -189,10 +217,6 @@ class _Builder:
             ),
             4,
         )
-
-    def _end(self, total: Total) -> tuple[int, int, int]:
-        strand, position = total[0]
-        return strand, self.strands[strand].analysed.automaton.positions[position].side, self.totals[total]
 
     def _gaps(self) -> Any:
         codes = [(gap, self.place[place][0]) for place, gap in self.starts]
@@ -270,7 +294,7 @@ class _Builder:
                 weights.append((code, offset, value(code, strand.weight)))
         return rows(self.size, sorted(loads), 2), rows(self.size, riders, 3), rows(self.size, weights, 2)
 
-    def _lanes(self, asks: list[tuple[Place, Place]]) -> int:
+    def _lanes(self, asks: Iterable[tuple[Place, Place]]) -> int:
         return sum(self.width(place) for place in {source for source, _ in asks})
 
     def _classes(self) -> tuple[Rows, Any, Rows, Any]:

@@ -66,11 +66,11 @@ class PanePlan:
     """By strand and component: its number in a row of results."""
 
 
-def plan_panes(strands: Sequence[Strand], events: ClassEvents) -> PanePlan:
-    """Tables for strands that have pane maps."""
+def plan_panes(strands: Sequence[Strand], events: ClassEvents, *, share: bool) -> PanePlan:
+    """Tables for strands that have pane maps; `share`: equal totals are one."""
     bases = [bases_of(strand) for strand in strands]
     flat = [basis for own in bases for basis in own]
-    program = compile_bursts(flat, [0] * len(flat), [1], events.codes, events.predicates)
+    program = compile_bursts(flat, [0] * len(flat), [1], events.codes, events.predicates, share=share)
     numbers = np.empty(program.out_width, np.int64)  # each number of the results is the total of one position
     numbers[program.finish[:, 2]] = program.finish[:, 1]
     outs = iter(program.out.tolist())

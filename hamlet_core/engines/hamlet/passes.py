@@ -96,6 +96,8 @@ class ClassPasses:
     closed_form: bool = True
     windows: str = "auto"
     """How sliding windows are folded: see `Sliding`."""
+    share: bool = True
+    """Equal totals of different strands are folded once."""
     matched: int = 0
     """Events that kernels had to fold in the first pass, and `folded` those that they did fold."""
     folded: int = 0
@@ -107,7 +109,7 @@ class ClassPasses:
     sliding: Sliding = field(init=False)
 
     def __post_init__(self) -> None:
-        self.sliding = Sliding(self.events, self.jobs, self.windows)
+        self.sliding = Sliding(self.events, self.jobs, self.windows, self.share)
         conditions, self.conditions = adjacent_conditions(self.queries)
         self.pairs, _ = compile_pairs(conditions, self.stream.columns, unit=self.stream.unit, text=self.text)
 
@@ -194,7 +196,9 @@ class ClassPasses:
         """Tables are made once for equal strands: the residues of many blocks of primes use the same."""
         key = tuple(strand.key for strand in strands)
         if key not in self.programs:
-            self.programs[key] = bursts.burst_program(strands, specs, self.events, self.jobs)
+            self.programs[key] = bursts.burst_program(
+                strands, specs, self.events, self.jobs, share=self.share
+            )
         return self.programs[key]
 
     # --- the event kernel ---------------------------------------------------------------------
@@ -244,6 +248,7 @@ class ClassPasses:
             Events(events.time, events.code, events.bits, row),
             Jobs(self.jobs.first[own], self.jobs.last[own], self.jobs.row[own] - rows.first),
             len(rows.index),
+            self.share,
         )
 
     def _within(self, jobs: Jobs) -> int:

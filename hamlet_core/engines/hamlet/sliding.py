@@ -23,6 +23,8 @@ class Sliding:
     jobs: BurstJobs
     windows: str = "auto"
     """How overlapping windows are folded: by "lanes", by "panes" where a strand has maps, or what costs less."""
+    share: bool = True
+    """Equal totals of different strands are folded once."""
     plans: dict[Any, PanePlan] = field(default_factory=dict)
     chosen: dict[Any, dict[int, list[int]]] = field(default_factory=dict)
 
@@ -74,7 +76,7 @@ class Sliding:
         """Results by strand and component, an array per row of the specification; and what was done."""
         key = spec, tuple(strand.key for strand in strands)
         if key not in self.plans:
-            self.plans[key] = plan_panes(strands, self.events)
+            self.plans[key] = plan_panes(strands, self.events, share=self.share)
         return fold_panes(
             self.plans[key], self.panes[spec], self.events, values, arithmetic, closed_form=closed_form
         )

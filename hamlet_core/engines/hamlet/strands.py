@@ -43,6 +43,11 @@ class Strand:
         """Strands of one workload with equal keys are equal."""
         return self.query, self.riders, self.weight, self.instead
 
+    def added(self, alias: str) -> tuple[Any, ...]:
+        """What an event bound to the alias adds: a column per rider, then that of the weight; None for nothing."""
+        riders = (*self.riders, *([self.weight] if self.weight else []))
+        return tuple(rider.column if rider.alias == alias else None for rider in riders)
+
     @property
     def width(self) -> int:
         """Numbers per element."""

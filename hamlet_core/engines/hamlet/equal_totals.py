@@ -1,0 +1,40 @@
+"""Totals that are equal whatever the events are: positions of several strands that one lane serves.
+
+Two positions have equal totals if they bind the same events and add the same of them, and if the ways into both come
+from equal positions under equal conditions: queries with a common beginning share all of it, Kleene parts included.
+Found by refining a partition until it is stable, as states of automata are merged (Hopcroft 1971), against the arrows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeAlias
+
+Place: TypeAlias = tuple[int, int]
+"""(strand, position)"""
+
+Ways: TypeAlias = Sequence[tuple[Place, Hashable]]
+"""The positions that an event may come from, each with the condition under which it may."""
+
+
+def equal_totals(labels: Mapping[Place, Hashable], ways: Mapping[Place, Ways]) -> dict[Place, Place]:
+    """Place -> the first place with equal totals; `labels` say all about a place but where its totals come from."""
+    numbers = _numbered(labels)
+    while True:
+        refined = _numbered(
+            {
+                place: (number, tuple(sorted((numbers[source], how) for source, how in ways[place])))
+                for place, number in numbers.items()
+            }
+        )
+        if len(set(refined.values())) == len(set(numbers.values())):
+            break
+        numbers = refined
+    first: dict[int, Place] = {}
+    return {place: first.setdefault(number, place) for place, number in numbers.items()}
+
+
+def _numbered(labels: Mapping[Place, Hashable]) -> dict[Place, int]:
+    """Equal labels get equal numbers."""
+    known: dict[Hashable, int] = {}
+    return {place: known.setdefault(label, len(known)) for place, label in labels.items()}
