@@ -45,8 +45,8 @@ X_START, X_END, X_SIDE, X_FIELDS = range(4)
 (M_QUEUE_ADDRESS, M_QUEUE_FIRST, M_QUEUE_MIDDLE, M_QUEUE_COUNT, M_CLASS_ADDRESS, M_CLASS_SIZE) = range(19, 25)
 (M_HISTORY_EVENT, M_HISTORY_START, M_START, M_MATCHED, M_LINE, M_SORTING, M_QUEUE_TIME) = range(25, 32)
 (M_STANDING, M_MASK, M_WAY_POSITION, M_WAY_SOURCE) = range(32, 36)
-(M_CLASS_EVENT, M_CLASS_PLACE, M_BUCKETS) = range(36, 39)
-_MEMO_HEAD = 39
+(M_CLASS_RANK, M_RANK, M_ORDER, M_BUCKETS) = range(36, 40)
+_MEMO_HEAD = 40
 
 T_SET, T_TIME, T_ROW, T_ADDRESS, T_MEMBERS, T_NEXT, T_FIELDS = range(7)
 """Fields of a standing."""
@@ -123,7 +123,7 @@ def new_memo(plan: Whole, longest: int, standings: int) -> Whole:
         *(histories * longest, histories * longest, 3 * starts * longest, longest),
         *(classes * longest, longest if classes else 0, queues * longest),
         *(standings * T_FIELDS, standings * int(plan[P_WORDS]), positions, positions),
-        *(classes, classes, 256),
+        *(classes, classes * longest, 2 * longest if classes else 0, 256),
     ]
     heads = _MEMO_HEAD + np.cumsum([0, *sizes])
     memo = np.zeros(int(heads[-1]), np.int64)

@@ -15,6 +15,9 @@ LIMIT = 2.0**900
 """Plain numbers beyond it are not trusted."""
 
 _unsigned: Any = np.uint64
+FEW = 16
+"""Lanes that are kept in registers."""
+ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
 
 def _add(arena: Any, index: int, source: int, count: int) -> None:
@@ -64,6 +67,107 @@ def copy_run(arena: Any, index: int, source: int, count: int) -> None:
 def add_run(arena: Any, index: int, source: int, count: int) -> None:
     """Add `count` numbers to as many others; the runs do not overlap."""
     _add(arena, index, source, count)
+
+
+def _add_leaves(arena: Any, index: int, tree: int, count: int, lanes: int, leaves: int) -> None:
+    """See `add_leaves`."""
+
+
+@overload(_add_leaves)
+def _add_leaves_of(arena: Any, index: int, tree: int, count: int, lanes: int, leaves: int) -> Any:  # noqa: ARG001
+    # A few lanes go down the tree in registers, four at a time: no store to wait for between two nodes.
+    def plain(arena: Any, index: int, tree: int, count: int, lanes: int, leaves: int) -> None:
+        value, lane = arena.value, 0
+        if count > FEW:
+            node = leaves
+            while node > 0:
+                _add(arena, index, tree + (node - 1) * lanes, count)
+                node &= node - 1
+            return
+        while lane + 4 <= count:
+            first, second, third, fourth, node = 0.0, 0.0, 0.0, 0.0, leaves
+            while node > 0:
+                at = _unsigned(tree + (node - 1) * lanes + lane)
+                first += value[at]
+                second += value[at + ONE]
+                third += value[at + TWO]
+                fourth += value[at + THREE]
+                node &= node - 1
+            at = _unsigned(index + lane)
+            value[at] += first
+            value[at + ONE] += second
+            value[at + TWO] += third
+            value[at + THREE] += fourth
+            lane += 4
+        while lane < count:
+            total, node = 0.0, leaves
+            while node > 0:
+                total += value[_unsigned(tree + (node - 1) * lanes + lane)]
+                node &= node - 1
+            value[_unsigned(index + lane)] += total
+            lane += 1
+
+    def general(arena: Any, index: int, tree: int, count: int, lanes: int, leaves: int) -> None:
+        node = leaves
+        while node > 0:
+            _add(arena, index, tree + (node - 1) * lanes, count)
+            node &= node - 1
+
+    return plain if is_arena(arena, PlainNumbers) else general
+
+
+@compiled_part
+def add_leaves(arena: Any, index: int, tree: int, count: int, lanes: int, leaves: int) -> None:
+    """Add `count` numbers of the first `leaves` leaves of a tree of partial sums, whose nodes have `lanes` numbers."""
+    _add_leaves(arena, index, tree, count, lanes, leaves)
+
+
+def _add_to_leaf(arena: Any, tree: int, source: int, count: int, lanes: int, leaf: int, size: int) -> None:
+    """See `add_to_leaf`."""
+
+
+@overload(_add_to_leaf)
+def _add_to_leaf_of(arena: Any, tree: int, source: int, count: int, lanes: int, leaf: int, size: int) -> Any:  # noqa: ARG001
+    def plain(arena: Any, tree: int, source: int, count: int, lanes: int, leaf: int, size: int) -> None:
+        value, lane = arena.value, 0
+        if count > FEW:
+            node = leaf
+            while node <= size:
+                _add(arena, tree + (node - 1) * lanes, source, count)
+                node += node & -node
+            return
+        while lane + 4 <= count:
+            at = _unsigned(source + lane)
+            first, second, third, fourth = value[at], value[at + ONE], value[at + TWO], value[at + THREE]
+            node = leaf
+            while node <= size:
+                at = _unsigned(tree + (node - 1) * lanes + lane)
+                value[at] += first
+                value[at + ONE] += second
+                value[at + TWO] += third
+                value[at + THREE] += fourth
+                node += node & -node
+            lane += 4
+        while lane < count:
+            number, node = value[_unsigned(source + lane)], leaf
+            while node <= size:
+                value[_unsigned(tree + (node - 1) * lanes + lane)] += number
+                node += node & -node
+            lane += 1
+
+    def general(arena: Any, tree: int, source: int, count: int, lanes: int, leaf: int, size: int) -> None:
+        node = leaf
+        while node <= size:
+            _add(arena, tree + (node - 1) * lanes, source, count)
+            node += node & -node
+
+    return plain if is_arena(arena, PlainNumbers) else general
+
+
+@compiled_part
+def add_to_leaf(arena: Any, tree: int, source: int, count: int, lanes: int, leaf: int, size: int) -> None:
+    """Add `count` numbers to a leaf, from 1 on, of a tree of `size` leaves."""
+    _add_to_leaf(arena, tree, source, count, lanes, leaf, size)
 
 
 def _lost(arena: Any, index: int) -> bool:

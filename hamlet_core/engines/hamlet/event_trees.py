@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from hamlet_core.engines.hamlet.compilation import compiled_inline, compiled_part
 from hamlet_core.engines.hamlet.event_layout import (
     C_CODE,
@@ -20,12 +22,13 @@ from hamlet_core.engines.hamlet.event_layout import (
     C_RIGHT,
     M_BUCKETS,
     M_CLASS_ADDRESS,
-    M_CLASS_EVENT,
-    M_CLASS_PLACE,
+    M_CLASS_RANK,
     M_CLASS_SIZE,
     M_COUNTS,
     M_LINE,
     M_LONGEST,
+    M_ORDER,
+    M_RANK,
     M_SINCE,
     M_SORTING,
     P_ASKED_RUN,
@@ -33,7 +36,7 @@ from hamlet_core.engines.hamlet.event_layout import (
     P_CLASSES,
     P_FED_RUN,
 )
-from hamlet_core.engines.hamlet.event_runs import add_run, copy_run, zero_run
+from hamlet_core.engines.hamlet.event_runs import add_leaves, add_run, add_to_leaf, copy_run, zero_run
 from hamlet_core.engines.hamlet.event_state import allocate
 from hamlet_core.engines.hamlet.pairs import holds
 from hamlet_core.engines.hamlet.slicing import row_of
@@ -50,32 +53,33 @@ def plant(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, first: int,
         kept = plan[P_CLASS] + number * C_FIELDS
         lanes, line = plan[kept + C_LANES], memo[M_LINE] + number * memo[M_LONGEST]
         size, address = 0, allocate(memo, memo[memo[M_COUNTS] + plan[kept + C_CODE]] * lanes)
+        ranks = memo[M_RANK] + number * memo[M_LONGEST] - first
         if plan[kept + C_KIND] >= 0:
             size = _left_keys(plan, memo, events, pairs, kept, line, first, last)
-            size = _sorted(memo, line, size)
+            size = _sorted(memo, line, size, ranks)
             zero_run(arena, address, size * lanes)
         memo[memo[M_CLASS_SIZE] + number], memo[memo[M_CLASS_ADDRESS] + number] = size, address
-        memo[memo[M_CLASS_EVENT] + number] = -1
+        memo[memo[M_CLASS_RANK] + number] = ranks
 
 
 @compiled_part
 def _left_keys(
     plan: Any, memo: Any, events: Any, pairs: Any, kept: int, line: int, first: int, last: int
 ) -> int:
-    """Put the keys of the window's events of a class in line; how many there are."""
-    column, code, size = plan[kept + C_LEFT], plan[kept + C_CODE], 0
+    """Put the keys of the window's events of a class in line, and the events in order; how many there are."""
+    column, code, size, order = plan[kept + C_LEFT], plan[kept + C_CODE], 0, memo[M_ORDER]
     for event in range(first, last):
         if events.code[event] == code:
             row = row_of(events, event)
             if pairs.integer_valid[column, row]:
-                memo[line + size] = pairs.integers[column, row]
+                memo[line + size], memo[order + size] = pairs.integers[column, row], event
                 size += 1
     return size
 
 
 @compiled_part
-def _sorted(memo: Any, line: int, size: int) -> int:
-    """Sort the keys of a line and keep one of each; how many are left."""
+def _sorted(memo: Any, line: int, size: int, ranks: int) -> int:
+    """Sort the keys of a line and keep one of each; how many are left. The rank of an event's key goes to `ranks`."""
     if size > _SHORT:
         _sort_by_digits(memo, line, size)
     else:
@@ -85,23 +89,26 @@ def _sorted(memo: Any, line: int, size: int) -> int:
         if different == 0 or memo[line + different - 1] != memo[line + place]:
             memo[line + different] = memo[line + place]
             different += 1
+        memo[ranks + memo[memo[M_ORDER] + place]] = different - 1
     return different
 
 
 @compiled_part
 def _sort_few(memo: Any, line: int, size: int) -> None:
+    order = memo[M_ORDER]
     for place in range(1, size):
-        key, free = memo[line + place], place
+        key, event, free = memo[line + place], memo[order + place], place
         while free > 0 and memo[line + free - 1] > key:
-            memo[line + free] = memo[line + free - 1]
+            memo[line + free], memo[order + free] = memo[line + free - 1], memo[order + free - 1]
             free -= 1
-        memo[line + free] = key
+        memo[line + free], memo[order + free] = key, event
 
 
 @compiled_part
 def _sort_by_digits(memo: Any, line: int, size: int) -> None:
     """Sort by bytes, lowest first; bytes in which no two keys differ are left out."""
     source, target, buckets, varied = line, memo[M_SORTING], memo[M_BUCKETS], 0
+    order, reordered = memo[M_ORDER], memo[M_ORDER] + memo[M_LONGEST]
     for place in range(1, size):
         varied |= memo[line + place] ^ memo[line]
     for shift in range(0, 64, 8):
@@ -112,31 +119,35 @@ def _sort_by_digits(memo: Any, line: int, size: int) -> None:
             memo[buckets + bucket] = 0
         for place in range(size):
             memo[buckets + (((memo[source + place] >> shift) & 255) ^ sign)] += 1
-        free = target
+        free = 0
         for bucket in range(256):
             keys = memo[buckets + bucket]
             memo[buckets + bucket] = free
             free += keys
         for place in range(size):
             bucket = buckets + (((memo[source + place] >> shift) & 255) ^ sign)
-            memo[memo[bucket]] = memo[source + place]
-            memo[bucket] += 1
+            free = memo[bucket]
+            memo[target + free], memo[reordered + free] = memo[source + place], memo[order + place]
+            memo[bucket] = free + 1
         source, target = target, source
+        order, reordered = reordered, order
     if source != line:
         for place in range(size):
             memo[line + place] = memo[source + place]
+            memo[reordered + place] = memo[order + place]
 
 
 @compiled_part
 def _below(memo: Any, line: int, size: int, key: int) -> int:
     """How many keys of a line are less than `key`."""
-    low, left = line, size
+    low: Any = line
+    left: Any = size
     while left > 0:
         half = left >> 1
-        under = memo[low + half] < key
-        low = low + half + 1 if under else low
-        left = left - half - 1 if under else half
-    return low - line
+        under = np.int64(memo[low + half] < key)  # no branch: nothing could foresee it
+        low += under * (half + 1)
+        left = half + under * (left - 2 * half - 1)
+    return low - line  # type: ignore[no-any-return]
 
 
 @compiled_part
@@ -163,20 +174,21 @@ def ask(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, asked: int, e
     row = row_of(events, event)
     if not pairs.integer_valid[right, row]:
         return
-    key, line = pairs.integers[right, row], memo[M_LINE] + number * memo[M_LONGEST]
     size, address = memo[memo[M_CLASS_SIZE] + number], memo[memo[M_CLASS_ADDRESS] + number]
     lanes = plan[kept + C_LANES]
-    place = _below(memo, line, size, key)
-    memo[memo[M_CLASS_EVENT] + number], memo[memo[M_CLASS_PLACE] + number] = event, place
-    found = 1 if place < size and memo[line + place] == key else 0
+    if right == plan[kept + C_LEFT] and events.code[event] == plan[kept + C_CODE]:
+        place, found = memo[memo[memo[M_CLASS_RANK] + number] + event], 1
+    else:
+        key, line = pairs.integers[right, row], memo[M_LINE] + number * memo[M_LONGEST]
+        place = _below(memo, line, size, key)
+        found = 1 if place < size and memo[line + place] == key else 0
     if kind == EQUAL:
         if found == 1:
             _add_to_block(arena, plan, asked, address + place * lanes, slot)
         return
-    node = _reach(kind, size, place, found)
-    while node > 0:
-        _add_to_block(arena, plan, asked, address + (node - 1) * lanes, slot)
-        node &= node - 1
+    leaves, runs = _reach(kind, size, place, found), plan[P_ASKED_RUN]
+    for run in range(runs + 3 * plan[asked + 1], runs + 3 * plan[asked + 2], 3):
+        add_leaves(arena, slot + plan[run + 1], address + plan[run], plan[run + 2], lanes, leaves)
 
 
 @compiled_inline
@@ -210,27 +222,22 @@ def feed(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, fed: int, ev
     kept = plan[P_CLASS] + number * C_FIELDS
     kind, left, lanes = plan[kept + C_KIND], plan[kept + C_LEFT], plan[kept + C_LANES]
     size, address = memo[memo[M_CLASS_SIZE] + number], memo[memo[M_CLASS_ADDRESS] + number]
-    line, row = memo[M_LINE] + number * memo[M_LONGEST], row_of(events, event)
     if kind < 0:
-        runs = plan[P_FED_RUN]
+        line, runs = memo[M_LINE] + number * memo[M_LONGEST], plan[P_FED_RUN]
         for run in range(runs + 3 * plan[fed + 1], runs + 3 * plan[fed + 2], 3):
             copy_run(arena, address + size * lanes + plan[run], slot + plan[run + 1], plan[run + 2])
         memo[line + size] = event
         memo[memo[M_CLASS_SIZE] + number] = size + 1
         return
-    if not pairs.integer_valid[left, row]:
+    if not pairs.integer_valid[left, row_of(events, event)]:
         return
-    if left == plan[kept + C_RIGHT] and memo[memo[M_CLASS_EVENT] + number] == event:
-        place = memo[memo[M_CLASS_PLACE] + number]  # as `ask` found it
-    else:
-        place = _below(memo, line, size, pairs.integers[left, row])
+    place = memo[memo[memo[M_CLASS_RANK] + number] + event]
     if kind == EQUAL:
         _add_to_node(arena, plan, fed, address + place * lanes, slot)
         return
-    node = size - place if kind in (GREATER, AT_LEAST) else place + 1
-    while node <= size:
-        _add_to_node(arena, plan, fed, address + (node - 1) * lanes, slot)
-        node += node & -node
+    leaf, runs = (size - place if kind in (GREATER, AT_LEAST) else place + 1), plan[P_FED_RUN]
+    for run in range(runs + 3 * plan[fed + 1], runs + 3 * plan[fed + 2], 3):
+        add_to_leaf(arena, address + plan[run], slot + plan[run + 1], plan[run + 2], lanes, leaf, size)
 
 
 @compiled_inline
