@@ -35,7 +35,7 @@ from hamlet_core.results import (
     result_table,
 )
 from hamlet_core.template.plan import QueryPlan, plan_query
-from hamlet_core.totals import Totals, one_table, partial_rows, totals_table
+from hamlet_core.totals import Totals, in_batches, one_table, partial_rows, totals_table
 from hamlet_core.windows import WindowSpec
 from hamlet_core.work import Counters, Work
 
@@ -230,7 +230,7 @@ class _Folded:
         """Result rows, merged and in order."""
         if self.stretches is not None:
             how = self.shapes, self.units, self.numbers, self.stream.time_type
-            tables = [totals_table(totals, *how) for totals in self.stretches]
+            tables = [totals_table(totals, *how) for totals in in_batches(self.stretches)]
             return one_table(tables or [totals_table([], *how)], self.shapes)
         merged = merged_rows(partial_table(self.rows or ()), self.shapes, self.numbers)
         return result_table(merged, self.shapes, self.numbers, self.stream.time_type)

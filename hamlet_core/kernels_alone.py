@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hamlet_core.engines.hamlet.classes import classes_of
 from hamlet_core.engines.hamlet.engine import Question, prepare, totals
 from hamlet_core.engines.hamlet.passes import ClassPasses
 from hamlet_core.engines.hamlet.stretches import Stretch
@@ -34,7 +35,9 @@ def prepare_bench(
 ) -> Prepared:
     """Encode a workload's events; `force`: keywords of `engine.fold_workload`."""
     questions, stream = prepared_questions(text, table, schema, arithmetic)
-    classes = prepare(questions, Stretch(stream), text, **force)
-    return Prepared(
-        [([questions[place] for place in places], passes) for places, passes in classes], arithmetic
-    )
+    specs = [question.spec for question in questions]
+    classes = []
+    for own in classes_of([question.analysed for question in questions]):
+        passes = prepare(own, specs, Stretch(stream), text, **force)
+        classes.append(([questions[place] for place in own.places], passes))
+    return Prepared(classes, arithmetic)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeAlias
@@ -22,6 +22,9 @@ from hamlet_core.results import PartialRow, result_schema
 __all__ = ["Extremes", "Numbers", "Totals", "partial_rows", "totals_table"]
 
 Integers: TypeAlias = npt.NDArray[np.int64]
+
+BATCH = 20_000
+"""Rows of totals that are shown at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,18 @@ def totals_table(
         *columns.arrays(),
     ]
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def in_batches(stretches: Iterable[list[Totals]]) -> Iterator[list[Totals]]:
+    """Totals of successive stretches of time together, until there are `BATCH` rows: large tables have few pieces."""
+    batch: list[Totals] = []
+    for totals in stretches:
+        batch += totals
+        if sum(len(one.group) for one in batch) >= BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def one_table(tables: Sequence[pa.Table], names: Iterable[str]) -> pa.Table:

@@ -40,7 +40,7 @@ class Subject:
 
         if arithmetic != "scaled":
             force["arithmetic"] = arithmetic
-        return prepare_bench(text, table, EventSchema(), **force).fold
+        return prepare_bench(text, table, EventSchema(), share=False, **force).fold
 
 
 def answers(found: Any, names: Sequence[str], window_starts: np.ndarray) -> np.ndarray:

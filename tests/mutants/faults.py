@@ -316,9 +316,9 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     ),
     Fault(
         "predicates of different aliases on one type are one",
-        CLASSES,
-        "return type_name, frozenset(_anonymous(condition) for condition in conditions)",
-        "return type_name, len(conditions)",
+        "engines/hamlet/local_predicates.py",
+        "(len(singles), one))[0] for one in own}",
+        "(len(singles), one))[0] for one in own[:1]}",
     ),
     Fault(
         "a prime too few",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,34 @@ class Operation:
     position: int
     gaps: tuple[Gap, ...]
     """The gaps behind which its total waits."""
+
+
+def equal_positions(
+    strands: Sequence[Strand],
+    windows: Sequence[int],
+    type_codes: Mapping[str, int],
+    predicates: Predicates,
+) -> dict[Place, Place]:
+    """Position of a strand -> the first whose totals are equal; behind and before NOT every strand has its own."""
+    labels: dict[Place, Any] = {}
+    ways: dict[Place, list[tuple[Place, int]]] = {}
+    for number, strand in enumerate(strands):
+        automaton = strand.automaton
+        gaps = {one.position for one in (*automaton.starts, *automaton.ends) if one.gap}
+        gaps |= {position for edge in automaton.edges if edge.gap for position in (edge.source, edge.target)}
+        starts = {one.position for one in automaton.starts}
+        for one in automaton.positions:
+            place = number, one.index
+            labels[place] = (
+                windows[number],
+                type_codes[one.type],
+                predicates.bit.get((strand.query, one.alias), NO_BIT),
+                one.index in starts,
+                strand.added(one.alias),
+                place if one.index in gaps else None,
+            )
+            ways[place] = [((number, edge.source), 0) for edge in automaton.edges if edge.target == one.index]
+    return equal_totals(labels, ways)
 
 
 class Layout:
@@ -63,7 +91,7 @@ class Layout:
         self.waiting_of: dict[tuple[int, int, Gap, int, int], int] = {}
         self.wait_rows: list[tuple[int, int, int]] = []
         self.gap_cells: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-        self.same = self.equals() if share else {}
+        self.same = equal_positions(strands, windows, type_codes, predicates) if share else {}
 
     # --- addresses ----------------------------------------------------------------------------
 
@@ -97,32 +125,6 @@ class Layout:
         ]
 
     # --- blocks -------------------------------------------------------------------------------
-
-    def equals(self) -> dict[Place, Place]:
-        """Position of a strand -> the first whose totals are equal; behind and before NOT every strand has its own."""
-        labels: dict[Place, Any] = {}
-        ways: dict[Place, list[tuple[Place, int]]] = {}
-        for number, strand in enumerate(self.strands):
-            automaton = strand.automaton
-            gaps = {one.position for one in (*automaton.starts, *automaton.ends) if one.gap}
-            gaps |= {
-                position for edge in automaton.edges if edge.gap for position in (edge.source, edge.target)
-            }
-            starts = {one.position for one in automaton.starts}
-            for one in automaton.positions:
-                place = number, one.index
-                labels[place] = (
-                    self.windows[number],
-                    self.codes[one.type],
-                    self.bit(number, one.alias),
-                    one.index in starts,
-                    strand.added(one.alias),
-                    place if one.index in gaps else None,
-                )
-                ways[place] = [
-                    ((number, edge.source), 0) for edge in automaton.edges if edge.target == one.index
-                ]
-        return equal_totals(labels, ways)
 
     def bit(self, place: int, alias: str) -> int:
         return self.predicates.bit.get((self.strands[place].query, alias), NO_BIT)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from hamlet_core.columns import frozen
+from hamlet_core.engines.hamlet.burst_tables import BurstProgram
 from hamlet_core.engines.hamlet.frame import DEAD, Events, Predicates
+from hamlet_core.engines.hamlet.local_predicates import LocalPredicates, Mask
 from hamlet_core.engines.partitioning import Partitioning, partition
 from hamlet_core.events import Stream
-from hamlet_core.language import syntax
-from hamlet_core.pattern.automaton import Automaton
 from hamlet_core.pattern.meaning import AnalysedQuery
-from hamlet_core.predicates.vectorised import local_mask
 
-Mask: TypeAlias = npt.NDArray[np.bool_]
 _NO_BITS = np.zeros((0, 1), np.uint64)
 _NO_ROWS = np.zeros(0, np.int64)
 
@@ -35,28 +33,53 @@ class ClassEvents:
     """Events that some query of the class can bind."""
 
 
-def class_events(queries: Sequence[AnalysedQuery], stream: Stream, text: str) -> ClassEvents:
+@dataclass(frozen=True, slots=True)
+class QueryClass:
+    """Queries with the same partition attributes, and what does not depend on the events they read."""
+
+    places: tuple[int, ...]
+    """Of the queries in their workload."""
+    queries: tuple[AnalysedQuery, ...]
+    local: LocalPredicates
+    programs: dict[Any, BurstProgram] = field(default_factory=dict)
+    """Mutable: tables that stretches of the stream have in common."""
+
+
+def classes_of(queries: Sequence[AnalysedQuery]) -> list[QueryClass]:
+    """The classes of a workload."""
+    found: dict[Any, list[int]] = {}
+    for place, one in enumerate(queries):
+        found.setdefault((frozenset(one.equivalence), frozenset(one.group_by)), []).append(place)
+    classes = []
+    for places in found.values():
+        own = tuple(queries[place] for place in places)
+        classes.append(QueryClass(tuple(places), own, LocalPredicates.of(own)))
+    return classes
+
+
+def class_events(own: QueryClass, stream: Stream, text: str) -> ClassEvents:
     """Partition the stream for these queries and evaluate their local predicates, each different one once."""
-    wanted = set().union(*(query.automaton.types() for query in queries))
+    wanted = set().union(*(query.automaton.types() for query in own.queries))
     foreign = [name for name in stream.type_names if name not in wanted]
     known = [name for name in stream.type_names if name in wanted]
     codes = {name: code for code, name in enumerate([*known, *sorted(wanted - set(known))])}
-    predicates, masks, always = _predicates(queries, stream, text)
-    code = _without_dead(_codes(stream, codes), codes, masks, always)
-    first = queries[0]
+    masks = own.local.masks(stream, text)
+    code = _without_dead(_codes(stream, codes), codes, masks, own.local)
+    first = own.queries[0]
     partitioning = partition(stream, first.equivalence, first.group_by, None)
     order = partitioning.order
-    bits = _bits([mask for _, mask in masks], len(stream))
+    bits = _bits(masks, len(stream))
     events = Events(_fixed(stream.time), _fixed(code), _fixed(bits), _fixed(_NO_ROWS))
     if order is not None:
         bits = np.take(bits, order, axis=0) if len(masks) else bits
-        events = Events(
-            _fixed(np.take(stream.time, order)), _fixed(np.take(code, order)), _fixed(bits), _fixed(order)
-        )
+        from hamlet_core.engines.hamlet.ordering import gather
+
+        time, code = gather(frozen(stream.time), frozen(code), order)
+        events = Events(_fixed(time), _fixed(code), _fixed(bits), _fixed(order))
     matched = len(events.code)
     if foreign or masks:
         matched = int(np.count_nonzero(events.code != DEAD))
-    return ClassEvents(events, partitioning, codes, predicates, matched)
+    return ClassEvents(events, partitioning, codes, own.local.predicates, matched)
 
 
 def _fixed(array: Any) -> Any:
@@ -74,83 +97,12 @@ def _codes(stream: Stream, codes: dict[str, int]) -> Any:
     return table[stream.type_codes] if len(table) else stream.type_codes
 
 
-def _predicates(
-    queries: Sequence[AnalysedQuery], stream: Stream, text: str
-) -> tuple[Predicates, list[tuple[str, Mask]], set[str]]:
-    """Bits by (query, alias); (type, mask) by bit; types of which some position has no local predicate."""
-    bit: dict[tuple[int, str], int] = {}
-    known: dict[Any, int] = {}
-    masks: list[tuple[str, Mask]] = []
-    always: set[str] = set()
-    single: dict[Any, Mask] = {}
-    for place, query in enumerate(queries):
-        for alias, type_name, conditions in _conditions(query):
-            if not conditions:
-                always.add(type_name)
-                continue
-            key = _key(type_name, conditions)
-            if key not in known:
-                known[key] = len(masks)
-                masks.append((type_name, _conjunction(conditions, stream, text, single)))
-            bit[place, alias] = known[key]
-    return Predicates(bit, max(1, -(-len(masks) // 64))), masks, always
-
-
-def distinct_predicates(queries: Sequence[AnalysedQuery]) -> int:
-    """How many different local predicates the queries have."""
-    return len({_key(name, some) for query in queries for _, name, some in _conditions(query) if some})
-
-
-def _conditions(query: AnalysedQuery) -> Iterator[tuple[str, str, list[syntax.Expression]]]:
-    """Every alias, its type and its local conditions."""
-    for alias, type_name in sorted(_aliases(query.automaton)):
-        yield alias, type_name, [one.expression for one in query.local if one.alias == alias]
-
-
-def _key(type_name: str, conditions: Sequence[syntax.Expression]) -> Any:
-    return type_name, frozenset(_anonymous(condition) for condition in conditions)
-
-
-def _conjunction(
-    conditions: Sequence[syntax.Expression], stream: Stream, text: str, known: dict[Any, Mask]
-) -> Mask:
-    mask: Mask | None = None
-    for condition in conditions:
-        key = _anonymous(condition)
-        if key not in known:
-            known[key] = local_mask(condition, stream.columns, unit=stream.unit, text=text)
-        mask = known[key] if mask is None else mask & known[key]
-    return mask if mask is not None else np.ones(len(stream), np.bool_)
-
-
-def _aliases(automaton: Automaton) -> set[tuple[str, str]]:
-    own = {(position.alias, position.type) for position in automaton.positions}
-    return own.union(*(_aliases(negation) for negation in automaton.negations))
-
-
-def _anonymous(expression: Any) -> Any:
-    """The expression without its alias and its place in the text: equal conditions on one type are one predicate."""
-    if isinstance(expression, tuple):
-        return tuple(_anonymous(item) for item in expression)
-    if not is_dataclass(expression) or isinstance(expression, type):
-        return type(expression), expression
-    changes = {
-        one.name: None
-        if one.name == "span"
-        else ""
-        if one.name == "alias" and isinstance(expression, syntax.Attribute)
-        else _anonymous(getattr(expression, one.name))
-        for one in fields(expression)
-    }
-    return type(expression), tuple(changes.items())
-
-
-def _without_dead(code: Any, codes: dict[str, int], masks: list[tuple[str, Mask]], always: set[str]) -> Any:
+def _without_dead(code: Any, codes: dict[str, int], masks: list[Mask], local: LocalPredicates) -> Any:
     """Events that satisfy no predicate of any position of their type are dead."""
-    choosy = {name for name, _ in masks} - always
+    choosy = {name for name, _ in local.conjunctions} - local.always
     for name in sorted(choosy):
         alive = np.zeros(len(code), np.bool_)
-        for of_type, mask in masks:
+        for (of_type, _), mask in zip(local.conjunctions, masks, strict=True):
             if of_type == name:
                 alive |= mask
         code = np.where((code == codes[name]) & ~alive, np.int32(DEAD), code)

@@ -17,7 +17,7 @@ from hamlet_core.algebra.arithmetic import PRIME
 from hamlet_core.algebra.measuring import Extremes, Numbers
 from hamlet_core.engines.hamlet.arenas import LatticeValues, ScaledValues
 from hamlet_core.engines.hamlet.bursts import burst_jobs
-from hamlet_core.engines.hamlet.classes import class_events, distinct_predicates
+from hamlet_core.engines.hamlet.classes import QueryClass, class_events, classes_of
 from hamlet_core.engines.hamlet.passes import ClassPasses, Lattice, Results, Scaled, folds_by_bursts
 from hamlet_core.engines.hamlet.residues import primes
 from hamlet_core.engines.hamlet.strands import Strand, lattice_strands, number_strands
@@ -65,79 +65,52 @@ def fold_workload(
     """
     ways = (windows,) if len(stream) or windows != "auto" else ("panes", "lanes")
     specs = [question.spec for question in questions]
-    for stretch in stretches(stream, specs, bytes_per_event(questions), limits):
+    classes = classes_of([question.analysed for question in questions])
+    for stretch in stretches(stream, specs, bytes_per_event(questions, classes), limits):
         for way in ways:
-            classes = prepare(questions, stretch, text, closed_form=closed_form, windows=way, share=share)
-            found = _fold(questions, classes, arithmetic)
-        for _, passes in classes:
-            work.matched_events += passes.matched
-            work.kernel_events += passes.folded
-            work.bursts += passes.bursts
-        yield found
+            passes = [
+                prepare(own, specs, stretch, text, closed_form=closed_form, windows=way, share=share)
+                for own in classes
+            ]
+            found = {place: one for own in passes for place, one in _fold(questions, own, arithmetic)}
+        for own in passes:
+            work.matched_events += own.matched
+            work.kernel_events += own.folded
+            work.bursts += own.bursts
+        yield [found[place] for place in range(len(questions))]
 
 
 def _fold(
-    questions: Sequence[Question], classes: Sequence[tuple[list[int], ClassPasses]], arithmetic: str
-) -> list[Totals]:
-    found: dict[int, Totals] = {}
-    for places, passes in classes:
-        own = totals([questions[place] for place in places], passes, arithmetic)
-        found.update(zip(places, own, strict=True))
-    return [found[place] for place in range(len(questions))]
+    questions: Sequence[Question], passes: ClassPasses, arithmetic: str
+) -> Iterator[tuple[int, Totals]]:
+    """Totals by place of the query."""
+    places = passes.own.places
+    return zip(places, totals([questions[place] for place in places], passes, arithmetic), strict=True)
 
 
-def bytes_per_event(questions: Sequence[Question]) -> int:
+def bytes_per_event(questions: Sequence[Question], classes: Sequence[QueryClass]) -> int:
     """About how many bytes a fold makes of an event; 0 where it reads the columns as they are."""
     columns = {(part.attribute, part.role) for one in questions for part in one.parts if part.attribute}
     count = 24 * len(columns)
-    for own in classes_of(questions):
-        analysed = [questions[place].analysed for place in own]
-        predicates = distinct_predicates(analysed)
+    for own in classes:
+        predicates = len(own.local.conjunctions)
         count += 32 * bool(predicates) + 4 * predicates
-        count += 40 * bool(analysed[0].equivalence or analysed[0].group_by)
-        count += 40 * (not all(map(folds_by_bursts, analysed)))
+        count += 40 * bool(own.queries[0].equivalence or own.queries[0].group_by)
+        count += 40 * (not all(map(folds_by_bursts, own.queries)))
     return count
 
 
-def classes_of(questions: Sequence[Question]) -> list[list[int]]:
-    """Places of the queries that have the same partitions."""
-    classes: dict[Any, list[int]] = {}
-    for place, question in enumerate(questions):
-        one = question.analysed
-        classes.setdefault((frozenset(one.equivalence), frozenset(one.group_by)), []).append(place)
-    return list(classes.values())
-
-
 def prepare(
-    questions: Sequence[Question],
-    stretch: Stretch,
-    text: str,
-    *,
-    closed_form: bool = True,
-    windows: str = "auto",
-    share: bool = True,
-) -> list[tuple[list[int], ClassPasses]]:
-    """The classes of a workload (places of their queries), encoded, partitioned and sliced into windows."""
-    stream = stretch.stream
-    prepared = []
-    for places in classes_of(questions):
-        own = [questions[place] for place in places]
-        analysed = [question.analysed for question in own]
-        events = class_events(analysed, stream, text)
-        specs = tuple(dict.fromkeys(question.spec for question in own))
-        passes = ClassPasses(
-            analysed,
-            [specs.index(question.spec) for question in own],
-            events,
-            stream,
-            burst_jobs(events, specs, stretch.windows),
-            text,
-            closed_form,
-            windows,
-            share,
-        )
-        prepared.append((places, passes))
-    return prepared
+    own: QueryClass, specs: Sequence[WindowSpec], stretch: Stretch, text: str, **force: Any
+) -> ClassPasses:
+    """A class encoded, partitioned and sliced into windows; `specs` are those of all queries of the workload."""
+    events = class_events(own, stretch.stream, text)
+    of_query = [specs[place] for place in own.places]
+    distinct = tuple(dict.fromkeys(of_query))
+    jobs = burst_jobs(events, distinct, stretch.windows)
+    return ClassPasses(
+        own, [distinct.index(spec) for spec in of_query], events, stretch.stream, jobs, text, **force
+    )
 
 
 def totals(questions: Sequence[Question], passes: ClassPasses, arithmetic: str) -> list[Totals]:
@@ -145,7 +118,7 @@ def totals(questions: Sequence[Question], passes: ClassPasses, arithmetic: str) 
     parts = [_with_magnitudes(question.parts) for question in questions]
     summed = (part for own in parts for part in own if part.role not in LATTICE)
     columns, table = scaled_columns(summed, passes.stream.columns)
-    strands = number_strands(passes.queries, parts, columns)
+    strands = number_strands(passes.own.queries, parts, columns)
     scaled = passes.run(strands, ScaledValues(table), Scaled())
     alive = [numbers[0][0] != 0.0 for numbers in scaled]
     exact = _exact(passes, parts, scaled, alive, arithmetic)
@@ -209,7 +182,7 @@ def _extremes(
     columns = passes.stream.columns
     made: list[Keys] = [keys(columns[name], descending=role is Role.MAXIMUM) for name, role in distinct]
     numbers = {part: distinct.index((str(part.attribute), part.role)) for own in wanted for part in own}
-    strands = lattice_strands(passes.queries, wanted, numbers)
+    strands = lattice_strands(passes.own.queries, wanted, numbers)
     results = passes.run(strands, LatticeValues(np.array([one.keys for one in made])), Lattice())
     owners = [(place, part) for place, own in enumerate(wanted) for part in own]
     return {
@@ -231,7 +204,9 @@ def _exact(
     if arithmetic == "scaled":
         return [{} for _ in parts]
     wholes = Wholes(passes.stream, parts, exact=arithmetic == "exact")
-    strands = [Strand(place, analysed, wholes.riders[place]) for place, analysed in enumerate(passes.queries)]
+    strands = [
+        Strand(place, analysed, wholes.riders[place]) for place, analysed in enumerate(passes.own.queries)
+    ]
     if arithmetic == "modular":
         residues = passes.residues(strands, wholes.values, (PRIME,))
         return [

@@ -12,6 +12,7 @@ from hamlet_core.engines.hamlet.compilation import compiled_for
 Array = Any
 
 _INTEGERS = types.Array(types.int64, 1, "C", readonly=True)
+_SMALL_INTEGERS = types.Array(types.int32, 1, "C", readonly=True)
 _MASK = types.Array(types.boolean, 1, "C", readonly=True)
 _RESULT = types.int64[::1]
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
@@ -40,12 +41,27 @@ def order_codes(codes: Array, low: int, counts: Array, keep: Array) -> Array:
         free[code] = total
         total += counts[code]
     order = np.empty(total, np.int64)
+    last, place = np.int64(-1), np.int64(0)
     for row in range(codes.size):
         if keep.size == 0 or keep[row]:
             code = codes[row] - low
-            order[free[code]] = row
-            free[code] += 1
+            if code != last:  # a run of one code keeps its place at hand
+                if last >= 0:
+                    free[last] = place
+                last, place = code, free[code]
+            order[place] = row
+            place += 1
     return order
+
+
+@compiled_for(types.Tuple((_RESULT, types.int32[::1]))(_INTEGERS, _SMALL_INTEGERS, types.int64[::1]))
+def gather(time: Array, code: Array, order: Array) -> tuple[Array, Array]:
+    """Times and codes of the rows of an order, which are rows of both."""
+    times, codes = np.empty(order.size, np.int64), np.empty(order.size, np.int32)
+    for place in range(order.size):
+        row = np.uint64(order[place])
+        times[place], codes[place] = time[row], code[row]
+    return times, codes
 
 
 @compiled_for(types.UniTuple(_RESULT, 2)(types.int64[::1], types.int64[::1], types.int64))

@@ -8,15 +8,16 @@ both sides of the scale change.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from hamlet_core.engines.hamlet.classes import ClassEvents
+from hamlet_core.engines.hamlet.equal_totals import Place
 from hamlet_core.engines.hamlet.frame import DEAD
-from hamlet_core.engines.hamlet.pane_maps import Outline, outline
+from hamlet_core.engines.hamlet.pane_maps import Outline, bases_of, outline
 from hamlet_core.engines.hamlet.panes import Panes
 from hamlet_core.engines.hamlet.strands import Strand
 
@@ -85,17 +86,24 @@ def sample_bursts(events: ClassEvents) -> Bursts:
 
 
 def costs(
-    strands: Sequence[Strand], found: Bursts, panes: Panes, slots: int, prices: Prices, *, alone: bool
+    strands: Sequence[Strand],
+    found: Bursts,
+    panes: Panes,
+    slots: int,
+    prices: Prices,
+    *,
+    alone: bool,
+    equal: Callable[[Sequence[Strand]], Mapping[Place, Place]],
 ) -> tuple[float, float]:
     """What lanes in so many slots cost, and what pane maps do, for strands of one specification that have maps.
 
-    `alone` says whether no other strand of the pass keeps its lanes.
+    `alone` says whether no other strand of the pass keeps its lanes, `equal` which positions share theirs.
     """
     # Both ways cut bursts where a window begins or ends, which is where a pane does.
     borders = len(panes.tasks.first)
     outlines = [outline(strand) for strand in strands]
-    by_window = _Lanes.of_windows(strands, slots)
-    by_row = _Lanes.of_rows(strands, outlines)
+    by_window = _Lanes.of(strands, slots, equal)
+    by_row = _Lanes.of([basis for strand in strands for basis in bases_of(strand)], 1, equal)
     lanes = by_window.cost(found, borders, prices) + len(panes.tasks.row) * by_window.numbers * prices.window
     again = 0.0 if alone else sum(found.of(name, borders) for name in found.share) * BURST
     return lanes, by_row.cost(found, borders, prices) + borders * join_cost(outlines, prices) + again
@@ -111,26 +119,17 @@ class _Lanes:
     """What begins anew with each window."""
 
     @classmethod
-    def of_windows(cls, strands: Sequence[Strand], slots: int) -> _Lanes:
+    def of(
+        cls, strands: Sequence[Strand], slots: int, equal: Callable[[Sequence[Strand]], Mapping[Place, Place]]
+    ) -> _Lanes:
         lanes: Counter[str] = Counter()
         forms: dict[str, set[tuple[int, int]]] = defaultdict(set)
-        for strand in strands:
-            for position in strand.automaton.positions:
-                lanes[position.type] += strand.width * slots
-                forms[position.type].add((strand.width, _sources(strand, position.index)))
+        for number, index in set(equal(strands).values()):
+            strand = strands[number]
+            name = strand.automaton.positions[index].type
+            lanes[name] += strand.width * slots
+            forms[name].add((strand.width, _sources(strand, index)))
         return cls(lanes, {name: len(own) for name, own in forms.items()}, sum(lanes.values()) // slots)
-
-    @classmethod
-    def of_rows(cls, strands: Sequence[Strand], outlines: Sequence[Outline]) -> _Lanes:
-        lanes: Counter[str] = Counter()
-        forms: dict[str, set[tuple[int, int]]] = defaultdict(set)
-        for strand, own in zip(strands, outlines, strict=True):
-            for _, reached in own.bases:
-                for place in reached:
-                    name = strand.automaton.positions[place].type
-                    lanes[name] += strand.width
-                    forms[name].add((strand.width, _sources(strand, place)))
-        return cls(lanes, {name: len(own) for name, own in forms.items()}, sum(lanes.values()))
 
     def cost(self, found: Bursts, borders: int, prices: Prices) -> float:
         return sum(

@@ -24,7 +24,7 @@ from hamlet_core.engines.hamlet.arenas import (
 from hamlet_core.engines.hamlet.burst_program import bursts_fold
 from hamlet_core.engines.hamlet.burst_tables import BurstProgram
 from hamlet_core.engines.hamlet.bursts import Done
-from hamlet_core.engines.hamlet.classes import ClassEvents
+from hamlet_core.engines.hamlet.classes import ClassEvents, QueryClass
 from hamlet_core.engines.hamlet.event_class import (
     Workload,
     adjacent_conditions,
@@ -86,7 +86,7 @@ def folds_by_bursts(analysed: AnalysedQuery) -> bool:
 class ClassPasses:
     """A class of queries, ready to be passed over; mutable: counts what the kernels do."""
 
-    queries: Sequence[AnalysedQuery]
+    own: QueryClass
     spec_of: Sequence[int]
     """By query: its window specification in `jobs`."""
     events: ClassEvents
@@ -105,12 +105,11 @@ class ClassPasses:
     counted: bool = False
     pairs: Any = None
     conditions: Any = field(default_factory=dict)
-    programs: dict[Any, BurstProgram] = field(default_factory=dict)
     sliding: Sliding = field(init=False)
 
     def __post_init__(self) -> None:
         self.sliding = Sliding(self.events, self.jobs, self.windows, self.share)
-        conditions, self.conditions = adjacent_conditions(self.queries)
+        conditions, self.conditions = adjacent_conditions(self.own.queries)
         self.pairs, _ = compile_pairs(conditions, self.stream.columns, unit=self.stream.unit, text=self.text)
 
     def run(self, strands: Sequence[Strand], values: Any, arithmetic: Arithmetic) -> Results:
@@ -193,13 +192,12 @@ class ClassPasses:
         return results, done
 
     def _program(self, strands: Sequence[Strand], specs: Sequence[int]) -> BurstProgram:
-        """Tables are made once for equal strands: the residues of many blocks of primes use the same."""
-        key = tuple(strand.key for strand in strands)
-        if key not in self.programs:
-            self.programs[key] = bursts.burst_program(
-                strands, specs, self.events, self.jobs, share=self.share
-            )
-        return self.programs[key]
+        """Tables are made once for equal strands: stretches and the residues of many blocks of primes use the same."""
+        key = tuple(strand.key for strand in strands), self.jobs.slots, tuple(self.events.codes)
+        programs = self.own.programs
+        if key not in programs:
+            programs[key] = bursts.burst_program(strands, specs, self.events, self.jobs, share=self.share)
+        return programs[key]
 
     # --- the event kernel ---------------------------------------------------------------------
 

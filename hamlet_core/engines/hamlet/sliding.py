@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from hamlet_core.engines.hamlet.burst_layout import equal_positions
 from hamlet_core.engines.hamlet.bursts import BurstJobs, Done
 from hamlet_core.engines.hamlet.classes import ClassEvents
+from hamlet_core.engines.hamlet.equal_totals import Place
 from hamlet_core.engines.hamlet.pane_choice import PRICES, Bursts, Prices, costs, sample_bursts
 from hamlet_core.engines.hamlet.pane_maps import has_map
 from hamlet_core.engines.hamlet.panes import PanePlan, Panes, fold_panes, panes_of, plan_panes
@@ -66,9 +68,24 @@ class Sliding:
     def _cheaper(self, strands: Sequence[Strand], own: Sequence[int], spec: int, prices: Prices) -> bool:
         chosen, alone = [strands[place] for place in own], len(own) == len(strands)
         by_lanes, by_panes = costs(
-            chosen, self.bursts, self.panes[spec], self.jobs.slots[spec], prices, alone=alone
+            chosen,
+            self.bursts,
+            self.panes[spec],
+            self.jobs.slots[spec],
+            prices,
+            alone=alone,
+            equal=self._equal,
         )
         return by_panes < by_lanes
+
+    def _equal(self, strands: Sequence[Strand]) -> Mapping[Place, Place]:
+        """Position of a strand -> the one whose lanes it has."""
+        if self.share:
+            return equal_positions(strands, [0] * len(strands), self.events.codes, self.events.predicates)
+        places = (
+            (number, one.index) for number, own in enumerate(strands) for one in own.automaton.positions
+        )
+        return {place: place for place in places}
 
     def fold(
         self, spec: int, strands: Sequence[Strand], values: Any, arithmetic: Any, *, closed_form: bool

@@ -20,12 +20,12 @@ from hamlet_core.windows import WindowSpec
 class Limits:
     """How much a stretch may hold; its windows may need more."""
 
-    bytes: int = 1 << 26
+    bytes: int = 1 << 25
     """Made of the events."""
     rows: int = 20_000
     """Windows of all queries, without groups."""
     overlap: int = 4
-    """A stretch is so many times as long as the longest window, so that few events are read twice."""
+    """A stretch is so many times as long as the longest window where windows overlap: few events are read twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,9 @@ def _cuts(stream: Stream, specs: Sequence[WindowSpec], bytes_per_event: int, lim
     room = limits.bytes // bytes_per_event if bytes_per_event else len(time)
     ticks = int(limits.rows / sum(1 / spec.slide for spec in specs))
     few = int(limits.rows / sum(spec.within / spec.slide + 1 for spec in specs))
-    least = max(limits.overlap * max(spec.within for spec in specs), 1)
+    longest = max(spec.within for spec in specs)
+    tumbling = len(set(specs)) == 1 and specs[0].slide >= longest
+    least = max(longest if tumbling else limits.overlap * longest, 1)
 
     def after(place: int) -> int:
         return int(time[place]) if place < len(time) else last + 1

@@ -53,7 +53,7 @@ class Setting:
         ]
         self.parts = [[part for part in own if part.role not in LATTICE] for own in scaled]
         self.extremes = [[part for part in own if part.role in LATTICE] for own in scaled]
-        self.events = classes.class_events(self.queries, self.stream, self.text)
+        self.events = classes.class_events(classes.classes_of(self.queries)[0], self.stream, self.text)
         self.jobs = bursts.burst_jobs(self.events, [self.spec])
         conditions, self.edges = event_class.adjacent_conditions(self.queries)
         self.pairs, _ = compile_pairs(conditions, self.stream.columns, unit=self.stream.unit, text=self.text)
