@@ -32,7 +32,7 @@ class Subject:
         """The kernels alone, everything before them done; only the engine hamlet has them, others `run`.
 
         `force`: closed_form=False folds every event of a burst; windows="lanes" or "panes" forces how sliding
-        windows are kept.
+        windows are kept; share=True folds equal totals once, as the other policies do.
         """
         if self.engine != "hamlet":
             return self.run(text, table, arithmetic)
@@ -40,7 +40,8 @@ class Subject:
 
         if arithmetic != "scaled":
             force["arithmetic"] = arithmetic
-        return prepare_bench(text, table, EventSchema(), share=False, **force).fold
+        force.setdefault("share", False)
+        return prepare_bench(text, table, EventSchema(), **force).fold
 
 
 def answers(found: Any, names: Sequence[str], window_starts: np.ndarray) -> np.ndarray:
