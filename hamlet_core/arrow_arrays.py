@@ -69,8 +69,9 @@ def numbers_of(array: Any) -> npt.NDArray[Any]:
     """
     first, end = array.offset, array.offset + len(array)
     if pa.types.is_boolean(array.type):
-        bits = np.frombuffer(array.buffers()[1] or b"", np.uint8)
-        return np.unpackbits(bits, count=end, bitorder="little")[first:].view(np.bool_)
+        whole = first - first % 8  # of a part only its own bytes are unpacked
+        bits = np.frombuffer(array.buffers()[1] or b"", np.uint8)[whole // 8 :]
+        return np.unpackbits(bits, count=end - whole, bitorder="little")[first - whole :].view(np.bool_)
     return np.frombuffer(array.buffers()[1] or b"", array.type.to_pandas_dtype(), end)[first:]
 
 

@@ -58,3 +58,11 @@ def test_scalars_have_the_type_that_is_asked_for() -> None:
     ]
     for value, kind in [*asked, (None, pa.timestamp("us", "UTC"))]:
         assert scalar_of(value, kind).equals(pa.scalar(value, kind))
+
+
+def test_any_part_of_truths():
+    truths = np.random.default_rng(3).random(100) < 0.5
+    whole = pa.array(truths)
+    for first in range(40):
+        for length in range(60):
+            assert numbers_of(whole.slice(first, length)).tolist() == truths[first : first + length].tolist()
