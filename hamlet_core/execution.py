@@ -42,6 +42,9 @@ from hamlet_core.work import Counters, Work
 if TYPE_CHECKING:
     from hamlet_core.engines.hamlet.engine import Question
 
+MOST_WINDOWS = 100_000_000
+"""Of one query in one run."""
+
 _SUMMABLE = NUMBERS | {Kind.TICK, Kind.NULL}
 
 
@@ -311,6 +314,7 @@ def _window_spec(analysed: AnalysedQuery, stream: Stream, text: str) -> WindowSp
     slide = ticks(query.slide.microseconds, stream.unit, span=query.slide_span, text=text, what="SLIDE")
     spec = WindowSpec(within, slide, stream.origin)
     _check_bounds(spec, stream, query.name)
+    _check_count(spec, stream, query.name)
     return spec
 
 
@@ -343,6 +347,20 @@ def _check_bounds(spec: WindowSpec, stream: Stream, name: str) -> None:
                     f"query {name}: the event at time {time} lies in windows whose bounds int64 cannot hold"
                 )
                 raise StreamError(message, code="E212", hint=hint)
+
+
+def _check_count(spec: WindowSpec, stream: Stream, name: str) -> None:
+    """Windows are results, and each takes memory: a slide far shorter than the window is a slip of the pen."""
+    if not len(stream):
+        return
+    span = int(stream.time[-1]) - int(stream.time[0])
+    in_each, in_all = -(-spec.within // spec.slide), (span + spec.within) // spec.slide + 1
+    if (count := min(len(stream) * in_each, in_all)) > MOST_WINDOWS:
+        raise StreamError(
+            f"query {name}: the events may lie in {count:,} windows, and {MOST_WINDOWS:,} are the most",
+            code="E211",
+            hint="choose a longer SLIDE, or run parts of the events on their own",
+        )
 
 
 def _units(analysed: AnalysedQuery, stream: Stream) -> tuple[tuple[str, str, int], ...]:

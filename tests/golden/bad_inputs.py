@@ -71,6 +71,7 @@ INPUTS: dict[str, Callable[[], object]] = {
     "nanoseconds that are no microseconds": on(COUNT, time=pa.array([1, 1000, 2000], pa.timestamp("ns"))),
     "seconds beyond int64 microseconds": on(COUNT, time=pa.array([2**62, 1, 2], pa.timestamp("s"))),
     "windows beyond int64": on(COUNT, time=[1, 2, 2**63 - 1]),
+    "windows without number": on(COUNT.replace("WITHIN 10 s", "WITHIN 3650 d SLIDE 1 s")),
     "two columns of one name": lambda: run(SUM, two_columns()),
     "origin of timestamps for integers": on(COUNT, EventSchema(origin=datetime(2015, 1, 1, tzinfo=UTC))),
     "origin of integers for timestamps": on(
