@@ -9,35 +9,26 @@ import numpy as np
 from hamlet_core.engines.hamlet.burst_packing import (
     AT_GROWTH,
     AT_GROWTH_FIRST,
-    AT_SUM,
     GROWTH_FIELDS,
-    SUM_FIELDS,
 )
-from hamlet_core.engines.hamlet.burst_state import holds_bit
+from hamlet_core.engines.hamlet.burst_sums import measure_sums
 from hamlet_core.engines.hamlet.burst_tables import (
     BIT,
     NUMBERS,
     SUM_FIRST,
-    SUM_NUMBERS,
     SUM_STOP,
-    VALUE,
     WEIGHT,
 )
-from hamlet_core.engines.hamlet.compilation import compiled_part, compiled_within
+from hamlet_core.engines.hamlet.compilation import compiled_part
 from hamlet_core.engines.hamlet.frame import Events
 from hamlet_core.engines.hamlet.numbers import (
-    add,
-    add_product,
-    copy,
     double_times,
-    load,
     minus_one,
     multiply,
     one,
     whole,
     zero,
 )
-from hamlet_core.engines.hamlet.slicing import row_of
 
 STRIDE = 16
 """Events that are compared at once while a burst lasts."""
@@ -138,79 +129,4 @@ def measure(
             grown, bit = base + program[row + NUMBERS], program[row + BIT]
             _count(arena, events, grown, first, last, code, bit, count, tied)
             continue
-        grown = base + program[program[AT_GROWTH] + growth * GROWTH_FIELDS + NUMBERS]
-        zero(arena, grown)
-        zero(arena, grown + 1)
-        for place in range(
-            program[program[AT_GROWTH] + growth * GROWTH_FIELDS + SUM_FIRST],
-            program[program[AT_GROWTH] + growth * GROWTH_FIELDS + SUM_STOP],
-        ):
-            number = base + program[program[AT_SUM] + place * SUM_FIELDS + SUM_NUMBERS]
-            zero(arena, number)
-            zero(arena, number + 1)
-        event = first
-        while event < last:
-            stamp, end = events.time[event], event + 1
-            while end < last and events.time[end] == stamp:
-                end += 1
-            _measure_stamp(arena, base, program, values, events, event, end, code, growth)
-            event = end
-
-
-@compiled_within
-def _measure_stamp(
-    arena: Any,
-    base: int,
-    program: Any,
-    values: Any,
-    events: Events,
-    first: int,
-    last: int,
-    code: int,
-    growth: int,
-) -> None:
-    """One time stamp: u grows to (1 + tied) u, and a sum s to (1 + tied) s + (sum of its values) u."""
-    bit, weight = (
-        program[program[AT_GROWTH] + growth * GROWTH_FIELDS + BIT],
-        program[program[AT_GROWTH] + growth * GROWTH_FIELDS + WEIGHT],
-    )
-    grown = base + program[program[AT_GROWTH] + growth * GROWTH_FIELDS + NUMBERS]
-    added, tied, value = grown + 1, grown + 2, grown + 3
-    count = 0
-    zero(arena, tied)
-    for event in range(first, last):
-        if events.code[event] == code and holds_bit(events, event, bit):
-            count += 1
-            if weight >= 0:
-                load(arena, value, values, weight, row_of(events, event))
-                add(arena, tied, value)
-    if count == 0:
-        return
-    if weight < 0:
-        whole(arena, tied, count)
-    for place in range(
-        program[program[AT_GROWTH] + growth * GROWTH_FIELDS + SUM_FIRST],
-        program[program[AT_GROWTH] + growth * GROWTH_FIELDS + SUM_STOP],
-    ):
-        column, total = (
-            program[program[AT_SUM] + place * SUM_FIELDS + VALUE],
-            base + program[program[AT_SUM] + place * SUM_FIELDS + SUM_NUMBERS],
-        )
-        here, product = total + 2, total + 3
-        if column < 0:
-            copy(arena, here, tied)
-        else:
-            zero(arena, here)
-            for event in range(first, last):
-                if events.code[event] == code and holds_bit(events, event, bit):
-                    load(arena, value, values, column, row_of(events, event))
-                    add(arena, here, value)
-        copy(arena, product, total)
-        add_product(arena, total, product, tied)
-        add_product(arena, total, here, grown)
-        add(arena, total, here)
-        add(arena, total + 1, here)
-    copy(arena, value, grown)
-    add_product(arena, grown, value, tied)
-    add(arena, grown, tied)
-    add(arena, added, tied)
+        measure_sums(arena, base, program, values, events, first, last, code, growth)
