@@ -33,7 +33,7 @@ FORBIDDEN = {
 # The rooms of the core from the ground up: a room imports its own row and the rows above it, nothing below.
 LAYERS = (
     ("errors",),
-    ("arrow_arrays", "windows", "work"),
+    ("arrow_arrays", "sharing", "windows", "work"),
     ("language",),
     ("predicates", "columns", "encoded", "event_schema", "events", "streams"),
     ("pattern",),

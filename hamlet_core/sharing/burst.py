@@ -1,0 +1,115 @@
+"""What the optimizer knows of a burst, and what it says (HAMLET, SIGMOD 2021, sections 4.1 and 4.2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from hamlet_core.errors import InvariantError
+
+QuerySet = tuple[int, ...]
+"""Queries in ascending order."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenGraphlet:
+    """A shared graphlet that older bursts left open."""
+
+    queries: QuerySet
+    snapshots: int
+    """Those that its expressions may contain."""
+    events: int
+    """Before the burst in hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """Statistics of one burst of one event type for the queries that may share it.
+
+    `signatures[i]` are those of query i, one per event: equal on an event for two queries if it matches both or
+    neither and the same older events of the graphlet may precede it. Events on which all agree may be left out.
+    """
+
+    burst_events: int
+    window_events: int
+    """Events that the queries have matched in their longest open window, this burst included."""
+    types_per_query: int
+    signatures: tuple[tuple[int, ...], ...]
+    open: OpenGraphlet | None = None
+    graphlet_events: int | None = None
+    """Of the graphlet that a set other than the open one would get (None: those of the burst)."""
+    begun: bool = True
+    """Whether a burst came before that no queries shared."""
+
+    def __post_init__(self) -> None:
+        lengths = {len(signature) for signature in self.signatures}
+        if len(lengths) > 1:
+            raise InvariantError(f"sharing: signatures of different lengths, {sorted(lengths)}", code="E940")
+        if lengths and max(lengths) > self.burst_events:
+            raise InvariantError(
+                f"sharing: {max(lengths)} signatures for {self.burst_events} events", code="E940"
+            )
+
+    @property
+    def queries(self) -> QuerySet:
+        """All of them."""
+        return tuple(range(len(self.signatures)))
+
+    def disagreements(self, queries: Iterable[int]) -> int:
+        """Events on which members of a set have two or more signatures."""
+        return sum(
+            len(set(event)) > 1 for event in zip(*(self.signatures[one] for one in queries), strict=True)
+        )
+
+    def snapshots(self, queries: QuerySet) -> tuple[int, int]:
+        """(snapshots_created, snapshots_carried) if a set shares the burst."""
+        own = self.disagreements(queries)
+        if self.open is not None and self.open.queries == queries:
+            return own, self.open.snapshots + own
+        return 1 + own, 1 + own
+
+    def events_of_graphlet(self, queries: QuerySet) -> int:
+        """Events of the set's graphlet once the burst is in it."""
+        if self.open is not None and self.open.queries == queries:
+            return self.open.events + self.burst_events
+        return self.burst_events if self.graphlet_events is None else self.graphlet_events
+
+    def classes(self) -> list[QuerySet]:
+        """Queries with equal signatures; the largest class, or the one with the first query, is the first."""
+        members = Counter(self.signatures)
+        classes = [
+            tuple(query for query in self.queries if self.signatures[query] == signature)
+            for signature in members
+        ]
+        return sorted(classes, key=lambda one: (-len(one), one[0]))
+
+
+class Outcome(Enum):
+    """What a decision does to the graphlets; the value is its name in the decision log."""
+
+    OPEN = "open"
+    """Nothing was shared or begun, now a graphlet is."""
+    CONTINUE = "continue"
+    """The open graphlet takes the burst."""
+    SPLIT = "split"
+    """The open graphlet closes: its snapshots are replaced by their values, which costs nothing."""
+    MERGE = "merge"
+    """Queries that went alone share again: one snapshot takes up what they have come to."""
+    APART = "apart"
+    """Each query goes on by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Which queries share a burst, and why."""
+
+    sets: tuple[QuerySet, ...]
+    """The sets that share, each of two or more queries."""
+    outcome: Outcome
+    cost: float
+    """Of the plan that was chosen."""
+    cost_alone: float
+    """If every query goes by itself."""
+    reason: str
