@@ -69,24 +69,17 @@ def class_events(own: QueryClass, stream: Stream, text: str) -> ClassEvents:
     partitioning = partition(stream, first.equivalence, first.group_by, None)
     order = partitioning.order
     bits = _bits(masks, len(stream))
-    events = Events(_fixed(stream.time), _fixed(code), _fixed(bits), _fixed(_NO_ROWS))
+    events = Events(frozen(stream.time), frozen(code), frozen(bits), frozen(_NO_ROWS))
     if order is not None:
         bits = np.take(bits, order, axis=0) if len(masks) else bits
         from hamlet_core.engines.hamlet.ordering import gather
 
         time, code = gather(frozen(stream.time), frozen(code), order)
-        events = Events(_fixed(time), _fixed(code), _fixed(bits), _fixed(order))
+        events = Events(frozen(time), frozen(code), frozen(bits), frozen(order))
     matched = len(events.code)
     if foreign or masks:
         matched = int(np.count_nonzero(events.code != DEAD))
     return ClassEvents(events, partitioning, codes, own.local.predicates, matched)
-
-
-def _fixed(array: Any) -> Any:
-    """A read-only view: one type for the compiler, whoever owns the data."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def _codes(stream: Stream, codes: dict[str, int]) -> Any:

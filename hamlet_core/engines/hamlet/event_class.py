@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from hamlet_core.engines.hamlet.arenas import LatticeNumbers, PlainNumbers, ResidueNumbers, ScaledNumbers
+from hamlet_core.columns import frozen
+from hamlet_core.engines.hamlet.arenas import ResidueNumbers
 from hamlet_core.engines.hamlet.event_folds import Conditions
 from hamlet_core.engines.hamlet.event_kernel import fold_windows
 from hamlet_core.engines.hamlet.event_layout import M_FOLDED, P_FREE, P_SETS, P_WIDTH, new_memo, packed
@@ -18,6 +19,7 @@ from hamlet_core.engines.hamlet.event_program import event_program
 from hamlet_core.engines.hamlet.event_runs import zero_run
 from hamlet_core.engines.hamlet.event_state import room_of
 from hamlet_core.engines.hamlet.frame import Events, Jobs, Predicates
+from hamlet_core.engines.hamlet.local_predicates import nameless
 from hamlet_core.engines.hamlet.residues import residue_arena, times_constants
 from hamlet_core.engines.hamlet.strands import Strand
 from hamlet_core.language.syntax import Attribute, Expression
@@ -65,21 +67,6 @@ class Folded:
     """Events folded, added over different windows."""
 
 
-def scaled_arena(size: int) -> ScaledNumbers:
-    """So many scaled numbers, of any value."""
-    return ScaledNumbers(np.empty(size, np.float64), np.empty(size, np.int64))
-
-
-def plain_arena(size: int) -> PlainNumbers:
-    """So many doubles, of any value."""
-    return PlainNumbers(np.empty(size, np.float64))
-
-
-def lattice_arena(size: int) -> LatticeNumbers:
-    """So many keys, of any value."""
-    return LatticeNumbers(np.empty(size, np.int64))
-
-
 def adjacent_conditions(
     queries: Sequence[AnalysedQuery],
 ) -> tuple[list[tuple[Expression, ...]], dict[tuple[int, str, str], int]]:
@@ -90,21 +77,27 @@ def adjacent_conditions(
     found: dict[tuple[int, str, str], list[Expression]] = {}
     for query, analysed in enumerate(queries):
         for one in analysed.adjacent:
-            found.setdefault((query, one.left, one.right), []).append(_nameless(one.expression))
-    numbers: dict[tuple[Expression, ...], int] = {}
-    conditions = {edge: numbers.setdefault(tuple(parts), len(numbers)) for edge, parts in found.items()}
-    return list(numbers), conditions
+            found.setdefault((query, one.left, one.right), []).append(one.expression)
+    numbers: dict[Any, int] = {}
+    conditions: dict[tuple[int, str, str], int] = {}
+    different: list[tuple[Expression, ...]] = []
+    for edge, parts in found.items():
+        number = numbers.setdefault(nameless(tuple(parts)), len(numbers))
+        if number == len(different):
+            different.append(tuple(map(_renamed, parts)))
+        conditions[edge] = number
+    return different, conditions
 
 
-def _nameless(expression: Any) -> Any:
+def _renamed(expression: Any) -> Any:
     """The expression with one alias for the earlier event and one for the later."""
     if isinstance(expression, Attribute):
         return replace(expression, alias="b" if expression.next else "a")
     if isinstance(expression, tuple):
-        return tuple(map(_nameless, expression))
+        return tuple(map(_renamed, expression))
     if is_dataclass(expression) and not isinstance(expression, type):
         changed = {
-            one.name: _nameless(getattr(expression, one.name))
+            one.name: _renamed(getattr(expression, one.name))
             for one in fields(expression)
             if one.name != "span"
         }
@@ -165,9 +158,7 @@ def _task(workload: Workload) -> _Task:
 def _read_only(value: Any) -> Any:
     """The same arrays as views that cannot be written: the kernel is compiled once, for these."""
     if isinstance(value, np.ndarray):
-        view = np.ascontiguousarray(value).view()
-        view.flags.writeable = False
-        return view
+        return frozen(value.view())
     return type(value)(*map(_read_only, value))
 
 

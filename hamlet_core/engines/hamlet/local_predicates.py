@@ -63,7 +63,10 @@ def _aliases(automaton: Automaton) -> set[tuple[str, str]]:
 
 
 def nameless(expression: Any) -> Any:
-    """The expression without its alias and its place in the text: equal conditions on one type are one predicate."""
+    """What is equal for conditions that mean the same of any events, whatever their aliases and places in the text.
+
+    Numbers keep their types: 2 and 2.0 are equal in Python, but not what they do to integers.
+    """
     if isinstance(expression, tuple):
         return tuple(nameless(item) for item in expression)
     if not is_dataclass(expression) or isinstance(expression, type):

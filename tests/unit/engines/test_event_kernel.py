@@ -9,9 +9,10 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from hamlet_core import EventSchema, QueryMeaningError, parse
+from hamlet_core import EventSchema, QueryMeaningError, parse, run
 from hamlet_core.algebra.aggregates import LATTICE, Component, Role, Shape, algebra_of, components
 from hamlet_core.algebra.arithmetic import ARITHMETICS, COUNTS, PRIME, Unit
 from hamlet_core.engines import greta
@@ -34,6 +35,19 @@ from tests.properties.streams import stream as random_stream
 SCHEMA = EventSchema(time="t", type="type")
 EXACT = ARITHMETICS["exact"]
 ALL = ("scaled", "plain", "residues", "lattice")
+
+
+def scaled_arena(size):
+    """So many scaled numbers, of any value."""
+    return arenas.ScaledNumbers(np.empty(size), np.empty(size, np.int64))
+
+
+def plain_arena(size):
+    return arenas.PlainNumbers(np.empty(size))
+
+
+def lattice_arena(size):
+    return arenas.LatticeNumbers(np.empty(size, np.int64))
 
 
 @dataclass
@@ -98,9 +112,9 @@ class Setting:
         for name in arithmetics:
             match name:
                 case "scaled":
-                    self.check_doubles(truth, event_class.scaled_arena)
+                    self.check_doubles(truth, scaled_arena)
                 case "plain":
-                    self.check_doubles(truth, event_class.plain_arena)
+                    self.check_doubles(truth, plain_arena)
                 case "residues":
                     self.check_residues(truth, PRIME)
                     self.check_residues(truth, primes(2)[1])
@@ -119,7 +133,7 @@ class Setting:
     def check_doubles(self, truth, make):
         folded = self.doubles(make)
         if folded.lost.any():
-            assert make is event_class.plain_arena
+            assert make is plain_arena
             return
         for row, key in enumerate(self.rows()):
             numbers_of_row = iter(shown(folded.numbers, row))
@@ -182,7 +196,7 @@ class Setting:
         folded = event_class.fold_events_class(
             self.workload(lattice_strands(self.queries, self.extremes, columns)),
             arenas.LatticeValues(np.array([one.keys for one in keys])),
-            event_class.lattice_arena,
+            lattice_arena,
         )
         for row, key in enumerate(self.rows()):
             found = iter(folded.numbers.key[row])
@@ -340,8 +354,8 @@ def test_standings_grow_beyond_their_first_room():
 
 def test_plain_numbers_say_what_they_lost():
     setting = written("q: RETURN COUNT(*) PATTERN A a+ WITHIN 1000 s", long_rows(4, 2000, "A"))
-    scaled = setting.doubles(event_class.scaled_arena)
-    plain = setting.doubles(event_class.plain_arena)
+    scaled = setting.doubles(scaled_arena)
+    plain = setting.doubles(plain_arena)
     large = scaled.numbers.exponent[:, 0] > 900
     assert plain.lost.tolist() == large.tolist()
     assert large.any()
@@ -351,7 +365,7 @@ def test_plain_numbers_say_what_they_lost():
 
 def test_events_are_counted_once_where_windows_do_not_overlap():
     setting = written("q: RETURN COUNT(*) PATTERN SEQ(A a, B b+) WITHIN 10 s", long_rows(5, 100))
-    assert setting.doubles(event_class.scaled_arena).events == setting.events.matched
+    assert setting.doubles(scaled_arena).events == setting.events.matched
 
 
 def test_conditions_that_differ_in_aliases_alone_are_one():
@@ -359,3 +373,14 @@ def test_conditions_that_differ_in_aliases_alone_are_one():
     conditions, edges = event_class.adjacent_conditions(queries)
     assert len(conditions) == 7
     assert edges[0, "b", "b"] == 0
+
+
+@pytest.mark.parametrize("numbers", [("2", "2.0"), ("2.0", "2")])
+def test_numbers_of_different_types_make_different_conditions(numbers):
+    """Twice an integer may be too large for int64, and then unknown; twice it as a double is a number."""
+    table = pa.table({"time": [1, 2, 3, 4], "type": ["B"] * 4, "x": [3, 5, 2**62 + 1, 2**62 + 3]})
+    query = "RETURN COUNT(*) PATTERN B b+ WHERE NEXT(b).x * {} > b.x * 3 WITHIN 10 s"
+    text = f"one: {query.format(numbers[0])}\ntwo: {query.format(numbers[1])}"
+    found = run(text, table)
+    assert found.equals(run(text, table, engine="greta"))
+    assert len(set(found["value"].to_pylist())) == 2
