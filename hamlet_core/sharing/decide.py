@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 from hamlet_core.sharing.burst import Burst, Decision, Outcome, QuerySet
 from hamlet_core.sharing.costs import CostModel, Paper, plan_cost
 
@@ -75,13 +73,3 @@ def _outcome(burst: Burst, sets: Sets) -> Outcome:
     if not sets:
         return Outcome.APART
     return Outcome.MERGE if burst.begun else Outcome.OPEN
-
-
-def exhaustive(burst: Burst, model: CostModel) -> tuple[Sets, float]:
-    """The best plan with at most one shared set, of all of them: for measurements, exponential."""
-    everybody = burst.queries
-    plans: list[Sets] = [()]
-    for size in range(2, len(everybody) + 1):
-        plans += [(own,) for own in combinations(everybody, size)]
-    best = min(plans, key=lambda sets: plan_cost(model, burst, sets))
-    return best, plan_cost(model, burst, best)
