@@ -94,9 +94,9 @@ class Warehouse:
             ds.dataset(paths, schema=schema, format="parquet") if paths else ds.dataset(schema.empty_table())
         )
 
-    def count(self, table: str, column: str, value: str) -> int:
-        """The number of rows whose `column` is `value`."""
-        return int(self.dataset(table).count_rows(filter=pc.field(column) == value))
+    def count(self, table: str, **values: str) -> int:
+        """The number of rows whose columns have these values."""
+        return int(self.dataset(table).count_rows(filter=all_equal(**values)))
 
     def files(self, table: str, version: int | None = None) -> tuple[DataFile, ...]:
         """The live data files of a table at a version, by path."""
@@ -141,11 +141,13 @@ class Warehouse:
         writer.save(self.path_of(table.name))
         passed(f"append:{table.name}")
 
-    def replace(self, frame: DataFrame, table: Table, *, column: str, value: str) -> None:
-        """In one commit, replace all rows where `column` is `value` by the rows of `frame`: idempotent."""
+    def replace(self, frame: DataFrame, table: Table, where: str) -> None:
+        """In one commit, replace all rows of `where` by the rows of `frame`, which must all be of it: idempotent.
+
+        `where` is SQL of ours, with values put in by `equal` and `literal`.
+        """
         self.create(frame.sparkSession, table)
-        slice_of_table = f"{column} = {literal(value)}"
-        writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", slice_of_table)
+        writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", where)
         writer.save(self.path_of(table.name))
         passed(f"replace:{table.name}")
 
@@ -173,6 +175,23 @@ def spark_schema(table: Table) -> StructType:
 def frame_of(spark: SparkSession, rows: Sequence[dict[str, object]], table: Table) -> DataFrame:
     """A few rows as a Spark frame with the types of the table."""
     return spark.createDataFrame(pa.Table.from_pylist(list(rows), schema=table.schema.remove_metadata()))
+
+
+def all_equal(**values: str) -> pc.Expression:
+    """The same condition as `equal`, for Arrow."""
+    wanted = pc.scalar(True)
+    for name, value in values.items():
+        wanted &= pc.field(name) == value
+    return wanted
+
+
+def equal(**values: str) -> str:
+    """The SQL condition that columns have these texts.
+
+    >>> equal(workload="rides", run_id="1")
+    "workload = 'rides' AND run_id = '1'"
+    """
+    return " AND ".join(f"{name} = {literal(value)}" for name, value in values.items())
 
 
 def literal(text: str) -> str:

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 from pipelines.settings import NamedWorkload
 from resources import tables
-from resources.warehouse import Warehouse, frame_of
+from resources.warehouse import Warehouse, equal, frame_of
 
 
 def write_decisions(
@@ -20,6 +20,6 @@ def write_decisions(
     labels = {"workload": workload.name, "workload_hash": workload.hash, "run_id": run_id}
     rows = [{**decision, **labels} for decision in decisions]
     warehouse.replace(
-        frame_of(spark, rows, tables.DECISIONS), tables.DECISIONS, column="workload", value=workload.name
+        frame_of(spark, rows, tables.DECISIONS), tables.DECISIONS, equal(workload=workload.name)
     )
     return len(rows)

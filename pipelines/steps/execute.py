@@ -29,7 +29,7 @@ from pipelines.steps.layout import Layout
 from pipelines.steps.merging import Labels, MergeInput, merge_frame
 from pipelines.steps.packing import run_tasks
 from resources import tables
-from resources.warehouse import DataFile, Warehouse
+from resources.warehouse import DataFile, Warehouse, equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def _run(
                 raise report.error
         results = merge_frame(found.where(col("report").isNull()).drop("report"), merge)
         warehouse.replace(
-            results.hint("rebalance", "day"), tables.COMPUTED, column="workload", value=merge.labels.workload
+            results.hint("rebalance", "day"), tables.COMPUTED, equal(workload=merge.labels.workload)
         )
     finally:
         found.unpersist()

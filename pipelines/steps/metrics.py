@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pipelines.steps.execute import ExecuteReport
 from pipelines.steps.ingest import IngestReport
 from resources import tables
-from resources.warehouse import Warehouse, frame_of
+from resources.warehouse import Warehouse, equal, frame_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,4 +75,4 @@ def write_metrics(
         }
         for one in metrics
     ]
-    warehouse.replace(frame_of(spark, rows, tables.METRICS), tables.METRICS, column="run_id", value=run_id)
+    warehouse.replace(frame_of(spark, rows, tables.METRICS), tables.METRICS, equal(run_id=run_id))

@@ -10,7 +10,7 @@ from hamlet_core import QueryPlan, explain, write_query
 from pipelines.settings import NamedWorkload
 from pipelines.steps.ingest import Needs
 from resources import tables
-from resources.warehouse import Warehouse, frame_of
+from resources.warehouse import Warehouse, equal, frame_of
 
 
 def needs_of(plans: tuple[QueryPlan, ...]) -> Needs:
@@ -47,7 +47,7 @@ def write_plan(
 ) -> None:
     """Replace the plan of this workload."""
     frame = frame_of(spark, rows, tables.PLAN)
-    warehouse.replace(frame, tables.PLAN, column="workload", value=workload.name)
+    warehouse.replace(frame, tables.PLAN, equal(workload=workload.name))
 
 
 def plan_markdown(rows: list[dict[str, object]]) -> str:
