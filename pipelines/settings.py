@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from hamlet_core import EventSchema, QueryPlan, Workload, parse, plan, write_workload
 from hamlet_core.engines.registry import DEFAULT_ENGINE
 from hamlet_core.errors import HamletError
+from hamlet_core.events import TIME_UNITS
 from pipelines.reading import ColumnOptions
+from pipelines.spans import Span, microseconds
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
@@ -88,13 +90,14 @@ class SampleOptions:
 
 @dataclass(frozen=True, slots=True)
 class JobSettings:
-    """One run of the main job."""
+    """One run of the main job; `span` says which windows it computes."""
 
     workload: NamedWorkload
     source: Source
     warehouse: Path
     execute: ExecuteOptions = ExecuteOptions()
     sample: SampleOptions = SampleOptions()
+    span: Span = Span()
 
     @property
     def event_schema(self) -> EventSchema:
@@ -108,3 +111,12 @@ class JobSettings:
             time_unit=options.time_unit,
             origin=self.execute.origin,
         )
+
+    @property
+    def origin(self) -> int:
+        """Where window 0 starts, in microseconds from the epoch; an integer origin counts time units."""
+        origin = self.execute.origin
+        if isinstance(origin, int):
+            return origin * TIME_UNITS[self.source.options.time_unit]
+        when = origin if isinstance(origin, datetime) else datetime.combine(origin, datetime.min.time())
+        return microseconds(when if when.tzinfo else when.replace(tzinfo=UTC))

@@ -132,6 +132,22 @@ COMPUTED = Table(
     RESULT_COLUMNS,
     partition=("day",),
 )
+COMPUTED_PARTITIONS = Table(
+    "computed_partitions",
+    "What computed_aggregates holds: one row per query and partition; written after the results themselves.",
+    (
+        Column("workload", pa.string(), "name of the workload"),
+        Column("partition", pa.string(), "key of the partition, such as 2026-01-05; all without partitions"),
+        Column("after", TIMESTAMP, "the partition is the windows that end later than this; NULL: no bound"),
+        Column("until", TIMESTAMP, "and no later than this; NULL: no bound"),
+        Column("query", pa.string(), "label of the query"),
+        Column("query_hash", pa.string(), "SHA-256 of all that the numbers depend on, besides the events"),
+        Column("events_until", TIMESTAMP, "the last ingest whose events are in the numbers"),
+        Column("events_version", pa.int64(), "version of the Delta table `events` they were computed from"),
+        Column("workload_hash", pa.string(), "SHA-256 of the canonical text of the workload"),
+        Column("run_id", pa.string(), "the run that computed them"),
+    ),
+)
 PUBLISHED = Table(
     "trend_aggregates",
     "The result: one row per query, window, group and aggregate, checked.",

@@ -6,7 +6,9 @@ import os
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import pyarrow as pa
@@ -36,12 +38,16 @@ def passed(write: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A data file of a Delta table: absolute path, rows, bytes and its partition values as strings."""
+    """A data file of a Delta table: absolute path, rows, bytes and its partition values as strings.
+
+    `newest` is its latest `ingested_at`, where the table has that column and its statistics.
+    """
 
     path: str
     rows: int
     size: int
     partition: dict[str, str]
+    newest: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +111,15 @@ class Warehouse:
             self._file(table, row) for row in sorted(actions.to_pylist(), key=lambda row: row["path"])
         )
 
-    def _file(self, table: str, row: dict[str, object]) -> DataFile:
+    def _file(self, table: str, row: dict[str, Any]) -> DataFile:
         partition = {
             name.removeprefix("partition."): str(value)
             for name, value in row.items()
             if name.startswith("partition.")
         }
         path = f"{self.path_of(table)}/{row['path']}"
-        return DataFile(path, int(str(row.get("num_records") or 0)), int(str(row["size_bytes"])), partition)
+        rows, size, newest = row.get("num_records"), row["size_bytes"], row.get("max.ingested_at")
+        return DataFile(path, int(str(rows or 0)), int(str(size)), partition, newest)
 
     def read(self, spark: SparkSession, table: str, version: int | None = None) -> DataFrame:
         """The table as a Spark frame, of a version or the latest."""

@@ -20,7 +20,7 @@ def publish_aggregates(
 ) -> dg.MaterializeResult:
     """Replace the published rows of the workload by the checked ones, in one commit."""
     settings, warehouse = pipeline.settings(), pipeline.tables()
-    rows = publish(spark.session(), warehouse, settings.workload.name)
+    rows = publish(spark.session(), warehouse, settings.workload.name, settings.span)
     say(context, f"publish: {rows:,} rows in {warehouse.path_of(tables.PUBLISHED.name)}")
     metrics = (Metric("publish", "rows published", rows),)
     return written(warehouse, tables.PUBLISHED.name, rows=rows, metrics=metrics)

@@ -19,8 +19,10 @@ import pyarrow.dataset as ds
 from hamlet_core import PARTIAL_SCHEMA, EventSchema, QueryPlan, Workload, partials
 from hamlet_core.errors import HamletError
 from pipelines.settings import ExecuteOptions
+from pipelines.spans import Span
 from pipelines.steps.layout import Layout
 from pipelines.steps.packing import pack
+from resources.tables import TIMESTAMP
 from resources.warehouse import DataFile
 
 TASK_SCHEMA = pa.schema([*(field.with_nullable(True) for field in PARTIAL_SCHEMA), ("report", pa.binary())])
@@ -56,6 +58,8 @@ class TaskInput:
     events: pa.Schema
     schema: EventSchema
     options: ExecuteOptions
+    span: Span = Span()
+    origin: int = 0
 
 
 def file_tasks(
@@ -101,10 +105,15 @@ def run_task(task: FileTask, shared: TaskInput) -> Iterator[pa.RecordBatch]:
 
 
 def read_events(paths: Sequence[str], queries: Sequence[str], shared: TaskInput) -> pa.Table:
-    """The events these queries read: only their columns and types."""
+    """The events these queries read: only their columns and types, and the time of their windows."""
     plans = [plan for plan in shared.plans if plan.name in queries]
     files = ds.dataset(list(paths), schema=shared.events, format="parquet")
     wanted = pc.field("event_type").isin(sorted({name for plan in plans for name in plan.types}))
+    start, end = shared.span.reads([(plan.within, plan.slide) for plan in plans], shared.origin)
+    if start is not None:
+        wanted &= pc.field("event_time") >= pa.scalar(start, TIMESTAMP)
+    if end is not None:
+        wanted &= pc.field("event_time") < pa.scalar(end, TIMESTAMP)
     return files.to_table(columns=columns_read(plans, shared), filter=wanted, use_threads=False)
 
 

@@ -32,14 +32,15 @@ class Labels:
 class MergeInput:
     """What the merging tasks have in common.
 
-    `unit` is microseconds per unit of an integer time column; windows that end after `final_until` are left out.
+    `unit` is microseconds per unit of an integer time column; windows that end outside (`after`, `until`] are left out.
     """
 
     workload: Workload
     time_type: pa.DataType
     arithmetic: str
     unit: int
-    final_until: datetime | None
+    after: datetime | None
+    until: datetime | None
     labels: Labels
 
 
@@ -61,8 +62,10 @@ def result_rows(partial_rows: pa.Table, merge: MergeInput) -> pa.Table:
         merge.workload, partial_rows, time_type=merge.time_type, arithmetic=merge.arithmetic
     )
     rows = _with_timestamps(merged, merge.unit)
-    if merge.final_until is not None:
-        rows = rows.filter(pc.field("window_end") <= pa.scalar(merge.final_until, tables.TIMESTAMP))
+    if merge.after is not None:
+        rows = rows.filter(pc.field("window_end") > pa.scalar(merge.after, tables.TIMESTAMP))
+    if merge.until is not None:
+        rows = rows.filter(pc.field("window_end") <= pa.scalar(merge.until, tables.TIMESTAMP))
     known = {name: rows.column(name) for name in rows.column_names}
     known["day"] = _last_day(rows.column("window_end"))
     labels = merge.labels

@@ -28,6 +28,8 @@ WRITES = (
     "replace:workload_plan",
     "create:computed_aggregates",
     "replace:computed_aggregates",
+    "create:computed_partitions",
+    "replace:computed_partitions",
     "create:sharing_decisions",
     "replace:sharing_decisions",
     "create:trend_aggregates",
@@ -36,7 +38,7 @@ WRITES = (
     "replace:run_metrics",
 )
 # Run by run, these say when and by whom, not what.
-OF_THE_RUN = {"ingested_at", "run_id", "events_version"}
+OF_THE_RUN = {"ingested_at", "run_id", "events_version", "events_until"}
 TABLES = sorted({write.split(":")[1] for write in WRITES} - {"run_metrics"})
 SECONDS = 240
 

@@ -1,0 +1,231 @@
+"""What `computed_aggregates` holds already: which queries of which partitions need no second computation.
+
+A query of a partition is current if it was computed from this very query, and no event that one of its windows reads
+has come in since. Late events so make exactly the partitions stale that they change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyspark.sql import SparkSession
+
+from hamlet_core import QueryPlan, write_query
+from hamlet_core.windows import WindowSpec
+from pipelines.settings import JobSettings
+from pipelines.spans import Partition, Span, microseconds
+from resources import tables
+from resources.tables import COMPUTED_PARTITIONS
+from resources.warehouse import Warehouse, equal, frame_of, literal
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One query of one partition, as it was computed."""
+
+    partition: Partition
+    query: str
+    query_hash: str
+    events_until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """All that is computed of one workload."""
+
+    entries: Mapping[tuple[str, str], Entry]
+    """By key of the partition and label of the query."""
+
+    @classmethod
+    def of(cls, warehouse: Warehouse, workload: str) -> Computed:
+        """Read what the warehouse says."""
+        if not warehouse.exists(COMPUTED_PARTITIONS.name):
+            return cls({})
+        rows = warehouse.dataset(COMPUTED_PARTITIONS.name).to_table(filter=pc.field("workload") == workload)
+        entries = (
+            Entry(
+                Partition(row["partition"], row["after"], row["until"]),
+                row["query"],
+                row["query_hash"],
+                row["events_until"],
+            )
+            for row in rows.to_pylist()
+        )
+        return cls({(entry.partition.key, entry.query): entry for entry in entries})
+
+    def queries(self, span: Span) -> frozenset[str]:
+        """The queries that something is computed of in the span, those that the workload has no more included."""
+        return frozenset(query for key, query in self.entries if key in span.keys)
+
+
+def query_hash(plan: QueryPlan, settings: JobSettings) -> str:
+    """All that the numbers of a query depend on besides the events: equal hashes, equal numbers."""
+    options = settings.execute
+    parts = (
+        importlib.metadata.version("hamlet-on-spark"),
+        write_query(plan.query),
+        options.engine,
+        options.arithmetic,
+        str(settings.origin),
+    )
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def current_queries(warehouse: Warehouse, settings: JobSettings, computed: Computed) -> frozenset[str]:
+    """The queries of the workload that need no computation anywhere in the span.
+
+    Without `flush`, which windows are final depends on events that no window reads: then nothing is current.
+    """
+    if not settings.execute.flush:
+        return frozenset()
+    partitions, plans = settings.span.partitions, settings.workload.plans
+    hashes = {plan.name: query_hash(plan, settings) for plan in plans}
+    same = [
+        entry
+        for plan in plans
+        for partition in partitions
+        if (entry := computed.entries.get((partition.key, plan.name))) is not None
+        and (entry.query_hash, entry.partition) == (hashes[plan.name], partition)
+    ]
+    late = {(entry.partition.key, entry.query) for entry in late_entries(warehouse, settings, same)}
+    fresh = {(entry.partition.key, entry.query) for entry in same} - late
+    return frozenset(name for name in hashes if all((one.key, name) in fresh for one in partitions))
+
+
+def late_partitions(warehouse: Warehouse, settings: JobSettings) -> tuple[Partition, ...]:
+    """The computed partitions with windows that read an event which came in after they were computed, by time."""
+    entries = Computed.of(warehouse, settings.workload.name).entries.values()
+    late = {entry.partition for entry in late_entries(warehouse, settings, tuple(entries))}
+    return tuple(sorted(late, key=lambda one: microseconds(one.until) if one.until else 0))
+
+
+def late_entries(warehouse: Warehouse, settings: JobSettings, entries: Sequence[Entry]) -> Iterator[Entry]:
+    """Those of `entries` that events matter to which came in after they were computed."""
+    plans = {plan.name: plan for plan in settings.workload.plans}
+    latest = latest_ingest(warehouse)
+    for since in sorted({entry.events_until for entry in entries}):
+        asked = [entry for entry in entries if entry.events_until == since and entry.query in plans]
+        if latest is None or since >= latest or not asked:
+            continue
+        arrived = _arrived(warehouse, since, asked, plans, settings.origin)
+        for entry in asked:
+            plan = plans[entry.query]
+            times = [found for name, found in arrived.items() if name in plan.types]
+            if any(_reads(plan, settings.origin, entry.partition, found) for found in times):
+                yield entry
+
+
+def latest_ingest(warehouse: Warehouse) -> datetime | None:
+    """The last complete ingest; None before the first."""
+    if not warehouse.exists(tables.LEDGER.name):
+        return None
+    ingests = warehouse.rows(tables.LEDGER.name, ["ingested_at"]).column(0)
+    latest: datetime | None = pc.max(ingests).as_py()
+    return latest
+
+
+def _reads(plan: QueryPlan, origin: int, partition: Partition, times: np.ndarray) -> bool:
+    """Whether a window of the partition contains one of these times, in microseconds from the epoch."""
+    if partition.after is None and partition.until is None:
+        return bool(len(times))
+    spec = WindowSpec(plan.within, plan.slide, origin)
+    ages = times - origin
+    first, last = (ages - spec.within) // spec.slide + 1, ages // spec.slide
+    if partition.after is not None:
+        first = np.maximum(first, (microseconds(partition.after) - spec.within - origin) // spec.slide + 1)
+    if partition.until is not None:
+        last = np.minimum(last, (microseconds(partition.until) - spec.within - origin) // spec.slide)
+    return bool(np.any(first <= last))
+
+
+def _arrived(
+    warehouse: Warehouse,
+    since: datetime,
+    entries: Sequence[Entry],
+    plans: Mapping[str, QueryPlan],
+    origin: int,
+) -> dict[str, np.ndarray]:
+    """Distinct times of the events, by type, that came in after `since` and may matter to one of the entries."""
+    wanted = pc.field("ingested_at") > pa.scalar(since, tables.TIMESTAMP)
+    read = [plans[entry.query] for entry in entries]
+    wanted &= pc.field("event_type").isin(sorted({name for plan in read for name in plan.types}))
+    bounds = [
+        Span((entry.partition,)).reads([(plan.within, plan.slide)], origin)
+        for entry, plan in zip(entries, read, strict=True)
+    ]
+    starts, ends = zip(*bounds, strict=True)
+    if None not in starts:
+        wanted &= pc.field("event_time") >= pa.scalar(min(starts), tables.TIMESTAMP)
+    if None not in ends:
+        wanted &= pc.field("event_time") < pa.scalar(max(ends), tables.TIMESTAMP)
+    paths = _files_since(warehouse, since)
+    if not paths:
+        return {}
+    scan = ds.dataset(paths, schema=warehouse.schema("events"), format="parquet")
+    found: dict[str, list[np.ndarray]] = {}
+    for batch in scan.to_batches(columns=["event_type", "event_time"], filter=wanted):
+        keys = pa.table(batch).group_by(["event_type", "event_time"]).aggregate([])
+        times = np.asarray(keys.column("event_time").cast(pa.int64()))
+        types = np.asarray(keys.column("event_type").to_pylist(), dtype=object)
+        for name in set(types.tolist()):
+            found.setdefault(name, []).append(times[types == name])
+    return {name: np.unique(np.concatenate(parts)) for name, parts in found.items()}
+
+
+def _files_since(warehouse: Warehouse, since: datetime) -> list[str]:
+    """Data files of `events` that may hold rows of later ingests."""
+    return [file.path for file in warehouse.files("events") if file.newest is None or file.newest > since]
+
+
+def record_computed(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    settings: JobSettings,
+    *,
+    but: Iterable[str],
+    version: int,
+    until: datetime,
+    run_id: str,
+) -> None:
+    """Write that all queries of the span are computed, except those that were current before."""
+    kept = frozenset(but)
+    rows: list[dict[str, object]] = [
+        {
+            "workload": settings.workload.name,
+            "partition": partition.key,
+            "after": partition.after,
+            "until": partition.until,
+            "query": plan.name,
+            "query_hash": query_hash(plan, settings),
+            "events_until": until,
+            "events_version": version,
+            "workload_hash": settings.workload.hash,
+            "run_id": run_id,
+        }
+        for partition in settings.span.partitions
+        for plan in settings.workload.plans
+        if plan.name not in kept
+    ]
+    frame = frame_of(spark, rows, COMPUTED_PARTITIONS)
+    warehouse.replace(frame, COMPUTED_PARTITIONS, _entries(settings, kept))
+
+
+def forget_computed(
+    spark: SparkSession, warehouse: Warehouse, settings: JobSettings, but: Iterable[str]
+) -> None:
+    """Before results are replaced: no entry may speak of rows that a killed run leaves half replaced."""
+    warehouse.delete(spark, COMPUTED_PARTITIONS.name, _entries(settings, frozenset(but)))
+
+
+def _entries(settings: JobSettings, but: frozenset[str]) -> str:
+    keys = ", ".join(literal(key) for key in settings.span.keys)
+    where = f"{equal(workload=settings.workload.name)} AND partition IN ({keys})"
+    return where + (f" AND query NOT IN ({', '.join(literal(name) for name in sorted(but))})" if but else "")
