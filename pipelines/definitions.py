@@ -1,39 +1,99 @@
-"""The code location: assets, checks, the main job and its resources, together only here."""
+"""The code location: assets, checks, jobs, schedules, sensors and resources, together only here.
+
+Without a folder of workloads there is the main job, whose configuration says what is computed. With one
+(HAMLET_WORKLOADS) each of its workloads has assets, checks, a job, a schedule and a sensor of its own.
+"""
+
+import os
+from pathlib import Path
 
 import dagster as dg
 
 from pipelines.assets import checks, execute, ingest, plan, publish
-from pipelines.assets.configuration import PipelineConfiguration
+from pipelines.assets.automation import inbox_sensor, late_events_sensor, workload_schedule
+from pipelines.assets.broken import broken_asset
+from pipelines.assets.configuration import FolderConfiguration, PipelineConfiguration
+from pipelines.assets.place import Place
+from pipelines.folder import FolderWorkload, WorkloadFolder
 from resources.spark import SparkResource
 
 MAIN_JOB = "trend_aggregates_job"
+INGEST_JOB = "ingest_job"
+WORKLOADS = "HAMLET_WORKLOADS"
+"""The environment variable that names a folder of workloads."""
 
 
-def definitions(configuration: PipelineConfiguration | None = None) -> dg.Definitions:
+def definitions(
+    configuration: PipelineConfiguration | None = None, folder: Path | None = None
+) -> dg.Definitions:
     """Everything Dagster runs; without a configuration, each run may set its own, and the example is the default."""
-    return dg.Definitions(
-        assets=[
-            ingest.ingest_files,
-            plan.plan_workload,
-            execute.compute_aggregates,
-            publish.publish_aggregates,
-            publish.record_metrics,
-        ],
-        asset_checks=[checks.events_expectations, checks.results_expectations, checks.greta_comparison],
-        jobs=[
-            dg.define_asset_job(
-                MAIN_JOB,
-                selection=dg.AssetSelection.all(),
-                description="Files of events and a workload of queries in; checked trend aggregates out.",
-            )
-        ],
-        resources={
-            "pipeline": configuration or PipelineConfiguration.configure_at_launch(),
-            "spark": SparkResource(),
-        },
+    if folder is not None:
+        return _of_folder(folder)
+    resource = configuration or PipelineConfiguration.configure_at_launch()
+    job = dg.define_asset_job(
+        MAIN_JOB,
+        selection=dg.AssetSelection.all(),
+        description="Files of events and a workload of queries in; checked trend aggregates out.",
+    )
+    place = Place()
+    main = dg.Definitions(assets=_assets(place), asset_checks=[*checks.result_checks(place)], jobs=[job])
+    return _together(resource, _events(), main)
+
+
+def job_name(workload: str) -> str:
+    """The job of a workload of a folder."""
+    return f"{Place(workload).word}_job"
+
+
+def _of_folder(root: Path) -> dg.Definitions:
+    folder = WorkloadFolder.read(root)
+    resource = FolderConfiguration(folder=str(root.absolute()))
+    ingest_job = dg.define_asset_job(
+        INGEST_JOB,
+        selection=dg.AssetSelection.assets(ingest.ingest_files),
+        description="Bring files that are not in yet into the table of events.",
+    )
+    inbox = dg.Definitions(jobs=[ingest_job], sensors=[inbox_sensor(folder, ingest_job)])
+    return _together(resource, _events(), inbox, *(_in_folder(folder, one) for one in folder.workloads))
+
+
+def _in_folder(folder: WorkloadFolder, workload: FolderWorkload) -> dg.Definitions:
+    """One workload of a folder: a job that ingests first, so that a schedule needs nothing else."""
+    place = Place.of(workload)
+    if workload.problem is not None:
+        return dg.Definitions(assets=[broken_asset(place, workload.problem)])
+    assets = _assets(place)
+    own = dg.Definitions(assets=assets, asset_checks=[*checks.result_checks(place)])
+    job = dg.define_asset_job(
+        job_name(workload.name),
+        selection=dg.AssetSelection.assets(ingest.ingest_files, *assets),
+        description=f"Ingest new files, compute, check and publish the workload {workload.name}.",
+    )
+    schedule = workload_schedule(place, job)
+    automation = dg.Definitions(
+        jobs=[job],
+        schedules=[schedule] if schedule else [],
+        sensors=[late_events_sensor(folder, place, job)],
+    )
+    return dg.Definitions.merge(own, automation)
+
+
+def _events() -> dg.Definitions:
+    return dg.Definitions(assets=[ingest.ingest_files], asset_checks=[checks.events_expectations])
+
+
+def _assets(place: Place) -> list[dg.AssetsDefinition]:
+    return [plan.plan_asset(place), execute.execute_assets(place), *publish.publish_assets(place)]
+
+
+def _together(resource: object, *parts: dg.Definitions) -> dg.Definitions:
+    shared = dg.Definitions(
+        resources={"pipeline": resource, "spark": SparkResource()},
         # One process, one Spark session: the multiprocess executor starts a JVM per step.
         executor=dg.in_process_executor,
     )
+    return dg.Definitions.merge(shared, *parts)
 
 
-defs = definitions()
+_FOLDER = os.environ.get(WORKLOADS)
+defs = definitions(folder=Path(_FOLDER) if _FOLDER else None)

@@ -6,14 +6,17 @@ import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import dagster as dg
 
 from hamlet_core.errors import HamletError
 from pipelines.assets.configuration import PipelineConfiguration
+from pipelines.assets.place import Place, range_tags
 from pipelines.assets.presenting import recorded_metrics
-from pipelines.definitions import MAIN_JOB, definitions
-from pipelines.settings import JobSettings
+from pipelines.definitions import MAIN_JOB, definitions, job_name
+from pipelines.folder import WorkloadFolder
+from pipelines.settings import JobSettings, SettingsError
 from pipelines.steps.metrics import Metric
 
 
@@ -51,16 +54,65 @@ def run_main_job(
     Raises the HamletError that stopped a step, and WarehouseBusy if another run keeps the warehouse for more than
     `wait_seconds`. A red check raises nothing. Progress goes to the logger `hamlet`, Dagster's log to stderr.
     """
+    settings.workload.plans  # noqa: B018 - a bad workload is refused before anything is touched
+    found = definitions(PipelineConfiguration.of(settings, wait_seconds))
+    return _run(found, MAIN_JOB, instance, {}, log_level)
+
+
+def run_workload(
+    folder: Path,
+    workload: str,
+    partitions: tuple[str, str] | None = None,
+    instance: dg.DagsterInstance | None = None,
+    *,
+    log_level: str = "CRITICAL",
+) -> RunSummary:
+    """Run the job of a workload of a folder: ingest, compute, check and publish its partitions, from the first to the
+    last given, in one run.
+
+    Raises as `run_main_job`, and SettingsError for a folder, workload or partition that is not there.
+    """
+    chosen = Place.of(WorkloadFolder.read(folder).named(workload))
+    tags: dict[str, str] = {}
+    if chosen.partitions is not None:
+        tags = _tags(chosen.partitions, workload, partitions)
+    elif partitions is not None:
+        raise SettingsError(f"the workload {workload} has no partitions", code="E533")
+    return _run(definitions(folder=folder), job_name(workload), instance, tags, log_level)
+
+
+def _tags(
+    known: dg.TimeWindowPartitionsDefinition, workload: str, wanted: tuple[str, str] | None
+) -> dict[str, str]:
+    """The tags of a run over these partitions, all of which must exist."""
+    if wanted is not None and all(known.has_partition_key(key) for key in wanted) and wanted[0] <= wanted[1]:
+        return range_tags(*wanted)
+    first, last = known.get_first_partition_key(), known.get_last_partition_key()
+    asked = f"has no partitions {' to '.join(wanted)}" if wanted else "is computed by partitions: name them"
+    raise SettingsError(
+        f"the workload {workload} {asked}",
+        code="E534",
+        hint=f"its partitions are {first} to {last}, the last that is complete",
+    )
+
+
+def _run(
+    found: dg.Definitions,
+    name: str,
+    instance: dg.DagsterInstance | None,
+    tags: dict[str, str],
+    log_level: str,
+) -> RunSummary:
     if instance is None:
         with dg.DagsterInstance.ephemeral() as ephemeral:
-            return run_main_job(settings, ephemeral, wait_seconds=wait_seconds, log_level=log_level)
-    settings.workload.plans  # noqa: B018 - a bad workload is refused before anything is touched
+            return _run(found, name, ephemeral, tags, log_level)
     started, run_id = time.monotonic(), str(uuid.uuid4())
-    job = definitions(PipelineConfiguration.of(settings, wait_seconds)).resolve_job_def(MAIN_JOB)
+    job = found.resolve_job_def(name)
     logging = {"loggers": {"console": {"config": {"log_level": log_level}}}}
     success = False
     try:
-        success = job.execute_in_process(run_config=logging, instance=instance, run_id=run_id).success
+        done = job.execute_in_process(run_config=logging, instance=instance, run_id=run_id, tags=tags)
+        success = done.success
     except Exception as failure:  # noqa: BLE001 - raised again unless a check says it better
         _raise_unless_check(failure, _checks(instance, run_id))
     seconds = time.monotonic() - started

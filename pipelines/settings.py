@@ -76,6 +76,20 @@ class ExecuteOptions:
     flush: bool = True
 
 
+def read_origin(text: str) -> int | datetime:
+    """An origin as people write it: a number of units, or a moment; nothing is the epoch. SettingsError otherwise."""
+    try:
+        return int(text or 0)
+    except ValueError:
+        pass
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise SettingsError(
+            f"origin {text!r} is no number and no time", code="E532", hint="write it as 2026-01-01T00:00:00Z"
+        ) from None
+
+
 @dataclass(frozen=True, slots=True)
 class SampleOptions:
     """How much the GRETA comparison recomputes: everything up to `everything_up_to` events, else a sample.

@@ -4,13 +4,15 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from pipelines.assets.configuration import PipelineConfiguration
+from pipelines.assets.configuration import PipelineResource
+from pipelines.assets.place import Place
 from pipelines.assets.presenting import say
 from pipelines.checks.differences import Difference
 from pipelines.checks.event_rules import event_rules
 from pipelines.checks.greta import Comparison, compare_with_greta
 from pipelines.checks.result_rules import RESULT_RULES
 from pipelines.checks.rules import Outcome, cell, markdown, run_rules
+from pipelines.steps.slices import results_of
 from resources import tables
 from resources.spark import SparkResource
 
@@ -19,7 +21,7 @@ SHOWN_DIFFERENCES = 50
 
 @dg.asset_check(asset="events", blocking=True)
 def events_expectations(
-    context: dg.AssetCheckExecutionContext, pipeline: PipelineConfiguration, spark: SparkResource
+    context: dg.AssetCheckExecutionContext, pipeline: PipelineResource, spark: SparkResource
 ) -> dg.AssetCheckResult:
     """Great Expectations on the events: known times and types, right partitions, no row past the ingest."""
     warehouse = pipeline.tables()
@@ -30,37 +32,42 @@ def events_expectations(
     return _suite_result(context, "events", outcomes, advice)
 
 
-@dg.asset_check(asset=tables.COMPUTED.name, blocking=True)
-def results_expectations(
-    context: dg.AssetCheckExecutionContext, pipeline: PipelineConfiguration, spark: SparkResource
-) -> dg.AssetCheckResult:
-    """Great Expectations on the results: one row a key, counts from 1, MIN <= AVG <= MAX, sign and log2 that fit."""
-    frame = pipeline.tables().read(spark.session(), tables.COMPUTED.name)
-    rows = frame.where(frame["workload"] == pipeline.settings().workload.name)
-    outcomes = run_rules(rows, "results", RESULT_RULES)
-    advice = "the executor computed something impossible: keep the warehouse and report it"
-    return _suite_result(context, "results", outcomes, advice)
+def result_checks(place: Place) -> tuple[dg.AssetChecksDefinition, ...]:
+    """The checks between computing and publishing of one workload."""
 
+    @dg.asset_check(asset=place.key(tables.COMPUTED.name), blocking=True, partitions_def=place.partitions)
+    def results_expectations(
+        context: dg.AssetCheckExecutionContext, pipeline: PipelineResource, spark: SparkResource
+    ) -> dg.AssetCheckResult:
+        """Great Expectations on the results: one row a key, counts from 1, MIN <= AVG <= MAX, sign and log2 that fit."""
+        span = place.span(context)
+        workload = pipeline.settings(place.name, span).workload.name
+        frame = pipeline.tables().read(spark.session(), tables.COMPUTED.name)
+        outcomes = run_rules(frame.where(results_of(workload, span)), "results", RESULT_RULES)
+        advice = "the executor computed something impossible: keep the warehouse and report it"
+        return _suite_result(context, "results", outcomes, advice)
 
-@dg.asset_check(asset=tables.COMPUTED.name, blocking=True)
-def greta_comparison(
-    context: dg.AssetCheckExecutionContext, pipeline: PipelineConfiguration
-) -> dg.AssetCheckResult:
-    """The reference engine recomputes results from the raw events; every digit must agree."""
-    comparison = compare_with_greta(pipeline.tables(), pipeline.settings())
-    found = comparison.differences
-    say(context, f"greta comparison: {_extent(comparison)}, {len(found)} differences")
-    return dg.AssetCheckResult(
-        passed=not found,
-        description=_extent(comparison)
-        + (f"; {len(found)} differences: nothing is published" if found else ""),
-        metadata={
-            "compared": comparison.compared,
-            "left out": comparison.left_out,
-            "differences": len(found),
-            "rows that differ": dg.MetadataValue.md(_difference_table(found[:SHOWN_DIFFERENCES])),
-        },
-    )
+    @dg.asset_check(asset=place.key(tables.COMPUTED.name), blocking=True, partitions_def=place.partitions)
+    def greta_comparison(
+        context: dg.AssetCheckExecutionContext, pipeline: PipelineResource
+    ) -> dg.AssetCheckResult:
+        """The reference engine recomputes results from the raw events; every digit must agree."""
+        comparison = compare_with_greta(pipeline.tables(), pipeline.settings(place.name, place.span(context)))
+        found = comparison.differences
+        say(context, f"greta comparison: {_extent(comparison)}, {len(found)} differences")
+        return dg.AssetCheckResult(
+            passed=not found,
+            description=_extent(comparison)
+            + (f"; {len(found)} differences: nothing is published" if found else ""),
+            metadata={
+                "compared": comparison.compared,
+                "left out": comparison.left_out,
+                "differences": len(found),
+                "rows that differ": dg.MetadataValue.md(_difference_table(found[:SHOWN_DIFFERENCES])),
+            },
+        )
+
+    return results_expectations, greta_comparison
 
 
 def _suite_result(

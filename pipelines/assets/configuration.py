@@ -2,14 +2,15 @@
 
 import contextlib
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 
 import dagster as dg
 from pydantic import Field
 
 from pipelines.example import example_events, example_workload
+from pipelines.folder import WorkloadFolder
 from pipelines.reading import ColumnOptions
 from pipelines.settings import (
     ExecuteOptions,
@@ -18,7 +19,11 @@ from pipelines.settings import (
     SampleOptions,
     SettingsError,
     Source,
+    read_origin,
 )
+from pipelines.spans import Span
+from pipelines.steps.ingest import Needs
+from pipelines.steps.planning import needs_of
 from resources.warehouse import Warehouse
 from resources.warehouse_lock import exclusive
 
@@ -28,7 +33,74 @@ _WAREHOUSE = os.environ.get("HAMLET_WAREHOUSE") or "warehouse"
 """Set by `hamlet ui`, so that runs launched from its pages go into the warehouse that it shows."""
 
 
-class PipelineConfiguration(dg.ConfigurableResource):
+class PipelineResource(dg.ConfigurableResource, ABC):
+    """Where the tables are, and what of which workload is to be done; holding it is holding the warehouse."""
+
+    @abstractmethod
+    def location(self) -> Path:
+        """The folder of the tables."""
+
+    @abstractmethod
+    def settings(self, workload: str | None = None, span: Span = Span()) -> JobSettings:
+        """What is to be done over a span; SettingsError for what cannot be."""
+
+    @abstractmethod
+    def source(self) -> Source:
+        """Where events come from."""
+
+    @abstractmethod
+    def needs(self) -> Needs:
+        """What all queries want of the table of events."""
+
+    @abstractmethod
+    def waits(self) -> float:
+        """For how many seconds a run waits for one that has the warehouse."""
+
+    @contextlib.contextmanager
+    def yield_for_execution(
+        self,
+        context: dg.InitResourceContext,  # noqa: ARG002 - Dagster's signature
+    ) -> Iterator["PipelineResource"]:
+        """A run has its warehouse alone from its first step to its last; WarehouseBusy if another one has it."""
+        with exclusive(self.location(), wait_seconds=self.waits()):
+            yield self
+
+    def tables(self) -> Warehouse:
+        """The warehouse."""
+        return Warehouse(self.location())
+
+
+class FolderConfiguration(PipelineResource):
+    """The workloads of a folder, which is read anew by each step: what is edited counts from then on."""
+
+    folder: str = Field(description="Folder with pipeline.yaml and the workloads")
+
+    def location(self) -> Path:
+        """The folder of the tables."""
+        return self._read().warehouse
+
+    def settings(self, workload: str | None = None, span: Span = Span()) -> JobSettings:
+        """One workload of the folder."""
+        return self._read().settings(workload or "", span)
+
+    def source(self) -> Source:
+        """The files of events that all workloads of the folder read."""
+        return self._read().source
+
+    def needs(self) -> Needs:
+        """What the queries of all workloads want of the table of events."""
+        sound = [one.workload for one in self._read().workloads if one.problem is None]
+        return needs_of(tuple(plan for workload in sound for plan in workload.plans))
+
+    def waits(self) -> float:
+        """As pipeline.yaml says."""
+        return self._read().stream.wait_seconds
+
+    def _read(self) -> WorkloadFolder:
+        return WorkloadFolder.read(Path(self.folder))
+
+
+class PipelineConfiguration(PipelineResource):
     """One workload over the events of some files, into one warehouse; all defaults together run the example."""
 
     workload_name: str = Field(
@@ -88,34 +160,40 @@ class PipelineConfiguration(dg.ConfigurableResource):
             wait_seconds=wait_seconds,
         )
 
-    @contextlib.contextmanager
-    def yield_for_execution(
-        self,
-        context: dg.InitResourceContext,  # noqa: ARG002 - Dagster's signature
-    ) -> Iterator["PipelineConfiguration"]:
-        """A run has its warehouse alone from its first step to its last; WarehouseBusy if another one has it."""
-        with exclusive(Path(self.warehouse), wait_seconds=self.wait_seconds):
-            yield self
+    def location(self) -> Path:
+        """The folder of the tables."""
+        return Path(self.warehouse)
 
-    def tables(self) -> Warehouse:
-        """The warehouse."""
-        return Warehouse(Path(self.warehouse))
+    def source(self) -> Source:
+        """The files of events."""
+        options = ColumnOptions(self.time or None, self.type or None, self.type_value or None, self.time_unit)
+        path = self.events or str(example_events(Path(self.warehouse)))
+        return Source(path, options)
 
-    def settings(self) -> JobSettings:
+    def needs(self) -> Needs:
+        """What the queries want of the table of events."""
+        return needs_of(self._workload().plans)
+
+    def waits(self) -> float:
+        """As configured."""
+        return self.wait_seconds
+
+    def settings(self, workload: str | None = None, span: Span = Span()) -> JobSettings:  # noqa: ARG002 - there is one
         """The settings as values; SettingsError for what cannot be."""
         return JobSettings(
             workload=self._workload(),
-            source=self._source(),
+            source=self.source(),
             warehouse=Path(self.warehouse),
             execute=ExecuteOptions(
                 engine=self.engine,
                 policy=self.policy,
                 cost_model=self.cost_model,
                 arithmetic=self.arithmetic,
-                origin=_origin(self.origin),
+                origin=read_origin(self.origin),
                 flush=self.flush,
             ),
             sample=SampleOptions(self.sample_size, self.sample_everything_up_to, self.sample_largest),
+            span=span,
         )
 
     def _workload(self) -> NamedWorkload:
@@ -129,22 +207,3 @@ class PipelineConfiguration(dg.ConfigurableResource):
                 f"no such workload file: {path}", code="E531", hint="set workload_file or workload_text"
             )
         return NamedWorkload(self.workload_name or path.stem, path.read_text(encoding="utf-8"))
-
-    def _source(self) -> Source:
-        options = ColumnOptions(self.time or None, self.type or None, self.type_value or None, self.time_unit)
-        path = self.events or str(example_events(Path(self.warehouse)))
-        return Source(path, options)
-
-
-def _origin(text: str) -> int | datetime:
-    """A number of units, or a moment; nothing is the epoch."""
-    try:
-        return int(text or 0)
-    except ValueError:
-        pass
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        raise SettingsError(
-            f"origin {text!r} is no number and no time", code="E532", hint="write it as 2026-01-01T00:00:00Z"
-        ) from None

@@ -4,32 +4,48 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from pipelines.assets.configuration import PipelineConfiguration
+from pipelines.assets.configuration import PipelineResource
+from pipelines.assets.place import Place, explained
 from pipelines.assets.presenting import say, table_spec, written
 from pipelines.steps.decisions import write_decisions
-from pipelines.steps.execute import execute
+from pipelines.steps.execute import ExecuteReport, execute
 from pipelines.steps.metrics import execute_metrics
 from resources import tables
 from resources.spark import SparkResource
 
-_DEPS = ("events", tables.PLAN.name)
+
+def execute_assets(place: Place) -> dg.AssetsDefinition:
+    """What one workload computes."""
+    deps = (dg.AssetKey("events"), place.key(tables.PLAN.name))
+
+    @dg.multi_asset(
+        specs=[
+            table_spec(place, table, group="execute", deps=deps, partitions=place.partitions)
+            for table in (tables.COMPUTED, tables.DECISIONS)
+        ],
+        name=place.step("execute"),
+        partitions_def=place.partitions,
+        backfill_policy=place.backfill,
+        retry_policy=place.retry,
+    )
+    def compute_aggregates(
+        context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource
+    ) -> Iterator[dg.MaterializeResult]:
+        """Compute every query over the windows of the run, as Spark tasks that read the files of their buckets."""
+        with explained():
+            settings, warehouse = pipeline.settings(place.name, place.span(context)), pipeline.tables()
+            session = spark.session()
+            report = execute(session, warehouse, settings, context.run.run_id)
+        decisions = write_decisions(session, warehouse, settings.workload, context.run.run_id)
+        say(context, _summary(report))
+        metrics, rows = execute_metrics(report), sum(report.rows.values())
+        yield written(place, warehouse, tables.COMPUTED.name, rows=rows, metrics=metrics)
+        yield written(place, warehouse, tables.DECISIONS.name, rows=decisions)
+
+    return compute_aggregates
 
 
-@dg.multi_asset(
-    specs=[
-        table_spec(tables.COMPUTED, group="execute", deps=_DEPS),
-        table_spec(tables.DECISIONS, group="execute", deps=_DEPS),
-    ],
-    name="execute",
-)
-def compute_aggregates(
-    context: dg.AssetExecutionContext, pipeline: PipelineConfiguration, spark: SparkResource
-) -> Iterator[dg.MaterializeResult]:
-    """Compute every query over all events, as Spark tasks that read the files of their buckets themselves."""
-    settings, warehouse, session = pipeline.settings(), pipeline.tables(), spark.session()
-    report = execute(session, warehouse, settings, context.run.run_id)
-    decisions = write_decisions(session, warehouse, settings.workload, context.run.run_id)
+def _summary(report: ExecuteReport) -> str:
     rows = sum(report.rows.values())
-    say(context, f"execute: {rows:,} result rows from {len(report.tasks)} tasks")
-    yield written(warehouse, tables.COMPUTED.name, rows=rows, metrics=execute_metrics(report))
-    yield written(warehouse, tables.DECISIONS.name, rows=decisions)
+    kept = f"; {len(report.kept)} queries were computed already" if report.kept else ""
+    return f"execute: {rows:,} result rows from {len(report.tasks)} tasks{kept}"

@@ -4,37 +4,36 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from pipelines.assets.configuration import PipelineConfiguration
+from pipelines.assets.configuration import PipelineResource
+from pipelines.assets.place import Place, explained
 from pipelines.assets.presenting import say, stored_schema, table_spec, written
 from pipelines.checks.rules import cell
 from pipelines.steps.ingest import IngestReport, ingest
 from pipelines.steps.metrics import ingest_metrics
-from pipelines.steps.planning import needs_of
 from resources import tables
 from resources.spark import SparkResource
 
-_SPECS = [
-    table_spec(tables.events_table((), ()), group="ingest"),
-    table_spec(tables.QUARANTINE, group="ingest"),
-    table_spec(tables.LEDGER, group="ingest"),
-]
+_HERE = Place()
+_TABLES = (tables.events_table((), ()), tables.QUARANTINE, tables.LEDGER)
 
 
-@dg.multi_asset(specs=_SPECS, name="ingest")
+@dg.multi_asset(specs=[table_spec(_HERE, table, group="ingest") for table in _TABLES], name="ingest")
 def ingest_files(
-    context: dg.AssetExecutionContext, pipeline: PipelineConfiguration, spark: SparkResource
+    context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource
 ) -> Iterator[dg.MaterializeResult]:
     """Read every file that is not in yet; nothing is ingested twice, and nothing is lost."""
-    settings, warehouse = pipeline.settings(), pipeline.tables()
-    report = ingest(spark.session(), warehouse, settings.source, needs_of(settings.workload.plans))
+    with explained():
+        warehouse = pipeline.tables()
+        report = ingest(spark.session(), warehouse, pipeline.source(), pipeline.needs())
     say(context, _summary(report))
     more = {
         "files read": dg.MetadataValue.md(_page(report)),
         "dagster/column_schema": stored_schema(warehouse, "events"),
     }
-    yield written(warehouse, "events", rows=report.rows, metrics=ingest_metrics(report), more=more)
-    yield written(warehouse, tables.QUARANTINE.name, rows=report.rejected)
-    yield written(warehouse, tables.LEDGER.name, rows=len(report.files))
+    metrics = ingest_metrics(report)
+    yield written(_HERE, warehouse, "events", rows=report.rows, metrics=metrics, more=more)
+    yield written(_HERE, warehouse, tables.QUARANTINE.name, rows=report.rejected)
+    yield written(_HERE, warehouse, tables.LEDGER.name, rows=len(report.files))
 
 
 def _summary(report: IngestReport) -> str:

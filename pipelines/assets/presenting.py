@@ -6,6 +6,7 @@ from typing import Any
 
 import dagster as dg
 
+from pipelines.assets.place import Place
 from pipelines.steps.metrics import Metric, metrics_of
 from resources.tables import Table
 from resources.warehouse import Warehouse
@@ -23,16 +24,26 @@ def say(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext, line:
     LOG.info(line)
 
 
-def table_spec(table: Table, *, group: str, deps: Sequence[str] = ()) -> dg.AssetSpec:
+def table_spec(
+    place: Place,
+    table: Table,
+    *,
+    group: str,
+    deps: Sequence[dg.AssetKey] = (),
+    partitions: dg.PartitionsDefinition | None = None,
+    freshness: dg.FreshnessPolicy | None = None,
+) -> dg.AssetSpec:
     """The asset of a Delta table, described by the table itself."""
     return dg.AssetSpec(
-        table.name,
+        place.key(table.name),
         deps=list(deps),
-        group_name=group,
+        group_name=place.group(group),
         description=table.comment,
         kinds={"delta", "spark"},
-        owners=["team:hamlet"],
+        owners=list(place.settings.owners),
         metadata={"dagster/column_schema": column_schema(table)},
+        partitions_def=partitions,
+        freshness_policy=freshness,
     )
 
 
@@ -56,6 +67,7 @@ def stored_schema(warehouse: Warehouse, table: str) -> dg.TableSchema:
 
 
 def written(
+    place: Place,
     warehouse: Warehouse,
     table: str,
     *,
@@ -73,7 +85,7 @@ def written(
         metadata[metric.label] = metric.value
     if metrics:
         metadata[METRICS] = dg.MetadataValue.json([metric.as_json() for metric in metrics])
-    return dg.MaterializeResult(asset_key=table, metadata=metadata)
+    return dg.MaterializeResult(asset_key=place.key(table), metadata=metadata)
 
 
 def recorded_metrics(instance: dg.DagsterInstance, run_id: str) -> Iterator[Metric]:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from pipelines.assets.configuration import PipelineConfiguration
+from pipelines.assets.configuration import PipelineResource
+from pipelines.assets.place import Place, explained
 from pipelines.assets.presenting import recorded_metrics, say, table_spec, written
 from pipelines.steps.metrics import Metric, write_metrics
 from pipelines.steps.publish import publish
@@ -12,37 +13,68 @@ from resources import tables
 from resources.spark import SparkResource
 
 
-@dg.multi_asset(
-    specs=[table_spec(tables.PUBLISHED, group="publish", deps=(tables.COMPUTED.name,))], name="publish"
-)
-def publish_aggregates(
-    context: dg.AssetExecutionContext, pipeline: PipelineConfiguration, spark: SparkResource
-) -> dg.MaterializeResult:
-    """Replace the published rows of the workload by the checked ones, in one commit."""
-    settings, warehouse = pipeline.settings(), pipeline.tables()
-    rows = publish(spark.session(), warehouse, settings.workload.name, settings.span)
-    say(context, f"publish: {rows:,} rows in {warehouse.path_of(tables.PUBLISHED.name)}")
-    metrics = (Metric("publish", "rows published", rows),)
-    return written(warehouse, tables.PUBLISHED.name, rows=rows, metrics=metrics)
+def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
+    """What of one workload others read."""
+
+    @dg.multi_asset(
+        specs=[
+            table_spec(
+                place,
+                tables.PUBLISHED,
+                group="publish",
+                deps=(place.key(tables.COMPUTED.name),),
+                partitions=place.partitions,
+                freshness=place.freshness,
+            )
+        ],
+        name=place.step("publish"),
+        partitions_def=place.partitions,
+        backfill_policy=place.backfill,
+        retry_policy=place.retry,
+    )
+    def publish_aggregates(
+        context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource
+    ) -> dg.MaterializeResult:
+        """Replace the published rows of the windows of the run by the checked ones, in one commit."""
+        with explained():
+            settings, warehouse = pipeline.settings(place.name, place.span(context)), pipeline.tables()
+            rows = publish(spark.session(), warehouse, settings.workload.name, settings.span)
+        say(context, f"publish: {rows:,} rows in {warehouse.path_of(tables.PUBLISHED.name)}")
+        metrics = (Metric("publish", "rows published", rows),)
+        return written(place, warehouse, tables.PUBLISHED.name, rows=rows, metrics=metrics)
+
+    @dg.multi_asset(
+        specs=[
+            table_spec(
+                place,
+                tables.METRICS,
+                group="publish",
+                deps=(place.key(tables.PUBLISHED.name),),
+                partitions=place.partitions,
+            )
+        ],
+        name=place.step("measure"),
+        partitions_def=place.partitions,
+        backfill_policy=place.backfill,
+        retry_policy=place.retry,
+    )
+    def record_metrics(
+        context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource
+    ) -> dg.MaterializeResult:
+        """Keep what the steps of this run counted and how long they took."""
+        settings, warehouse = pipeline.settings(place.name), pipeline.tables()
+        instance, run_id = context.instance, context.run.run_id
+        metrics = (*recorded_metrics(instance, run_id), *_seconds(instance, run_id, place))
+        write_metrics(spark.session(), warehouse, settings.workload.name, run_id, metrics)
+        return written(place, warehouse, tables.METRICS.name, rows=len(metrics))
+
+    return publish_aggregates, record_metrics
 
 
-@dg.multi_asset(
-    specs=[table_spec(tables.METRICS, group="publish", deps=(tables.PUBLISHED.name,))], name="measure"
-)
-def record_metrics(
-    context: dg.AssetExecutionContext, pipeline: PipelineConfiguration, spark: SparkResource
-) -> dg.MaterializeResult:
-    """Keep what the steps of this run counted and how long they took."""
-    settings, warehouse = pipeline.settings(), pipeline.tables()
-    instance, run_id = context.instance, context.run.run_id
-    metrics = (*recorded_metrics(instance, run_id), *_seconds(instance, run_id))
-    write_metrics(spark.session(), warehouse, settings.workload.name, run_id, metrics)
-    return written(warehouse, tables.METRICS.name, rows=len(metrics))
-
-
-def _seconds(instance: dg.DagsterInstance, run_id: str) -> Iterator[Metric]:
+def _seconds(instance: dg.DagsterInstance, run_id: str, place: Place) -> Iterator[Metric]:
     """How long the finished steps of a run took."""
     for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.STEP_SUCCESS):
         event = entry.dagster_event
         if event is not None:
-            yield Metric(event.step_key or "", "seconds", event.step_success_data.duration_ms / 1000)
+            step = (event.step_key or "").removeprefix(place.step(""))
+            yield Metric(step, "seconds", event.step_success_data.duration_ms / 1000)

@@ -10,7 +10,7 @@ from pipelines.reading.evidence import Evidence, evidence, merge
 from pipelines.reading.observation import ColumnEvidence
 from pipelines.reading.reasons import REJECTED_SCHEMA, Reason
 from pipelines.reading.rows import read_all, read_file
-from pipelines.reading.sources import Format, SourceFile, discover, ignored
+from pipelines.reading.sources import Format, ListedFile, SourceFile, discover, ignored, listing
 
 __all__ = [
     "REJECTED_SCHEMA",
@@ -18,6 +18,7 @@ __all__ = [
     "ColumnOptions",
     "Evidence",
     "Format",
+    "ListedFile",
     "Reason",
     "SourceFile",
     "decide",
@@ -25,6 +26,7 @@ __all__ = [
     "evidence",
     "ignored",
     "infer_columns",
+    "listing",
     "merge",
     "read_all",
     "read_file",

@@ -42,6 +42,24 @@ class SourceFile:
     format: Format
 
 
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A file of events as its folder shows it: absolute `path`, bytes, and when it was last written (epoch seconds)."""
+
+    path: str
+    size: int
+    modified: float
+
+
+def listing(path: str | Path) -> tuple[ListedFile, ...]:
+    """The event files at `path` without a look into them, sorted by name; none where there is no such place."""
+    root = Path(path)
+    if not root.exists():
+        return ()
+    found = ((file, file.stat()) for file in _walk(root) if file.suffix.lower() in SUFFIXES)
+    return tuple(ListedFile(str(file.resolve()), stat.st_size, stat.st_mtime) for file, stat in found)
+
+
 def discover(path: str | Path) -> tuple[SourceFile, ...]:
     """The event files at `path` (a file, or a folder with all its subfolders), sorted by name.
 

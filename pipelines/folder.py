@@ -1,0 +1,241 @@
+"""A folder of workloads: one stream of events (`pipeline.yaml`), and a file of queries with its settings each.
+
+rides/
+pipeline.yaml          where events come from and where tables go
+jams.hamlet            queries
+jams.yaml              how they are run: partitions, schedule, arithmetic, ...; may be absent
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from hamlet_core.errors import HamletError
+from pipelines.reading import ColumnOptions
+from pipelines.settings import (
+    ExecuteOptions,
+    JobSettings,
+    NamedWorkload,
+    SampleOptions,
+    SettingsError,
+    Source,
+    read_origin,
+)
+from pipelines.spans import Span
+
+STREAM_FILE = "pipeline.yaml"
+WORKLOAD_SUFFIX = ".hamlet"
+_EXECUTE = ExecuteOptions()
+_SAMPLE = SampleOptions()
+
+
+class _Settings(BaseModel):
+    """Settings as YAML gives them: unknown names are mistakes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class StreamSettings(_Settings):
+    """The stream of a folder: its files of events, their columns, and the warehouse; paths are seen from the folder."""
+
+    events: str = Field(description="File or folder of events; new files in the folder are picked up")
+    warehouse: str = Field(default="warehouse", description="Folder of the Delta tables")
+    time: str | None = Field(default=None, description="Column with the time; default: time")
+    type: str | None = Field(default=None, description="Column with the event type; default: type")
+    type_value: str | None = Field(
+        default=None, description="The one event type of files without a type column"
+    )
+    time_unit: str = Field(default="s", description="Unit of an integer time column: us, ms, s, min, h or d")
+    wait_seconds: float = Field(
+        default=3600.0, ge=0, description="How long a run waits for another one of the warehouse"
+    )
+
+
+class SampleSettings(_Settings):
+    """How much the GRETA comparison recomputes."""
+
+    size: int = Field(default=_SAMPLE.size, ge=1, description="Results to recompute")
+    everything_up_to: int = Field(
+        default=_SAMPLE.everything_up_to, ge=0, description="Up to so many events it recomputes all"
+    )
+    largest: int = Field(default=_SAMPLE.largest, ge=1, description="Results of more events are left out")
+
+
+class WorkloadSettings(_Settings):
+    """How one workload is run."""
+
+    partitions: Literal["none", "daily", "hourly"] = Field(
+        default="none",
+        description="Results are computed per day or hour in which windows end, or all at once",
+    )
+    start: datetime | None = Field(default=None, description="Where the first partition begins; UTC")
+    schedule: str | None = Field(
+        default=None, description="Cron expression, UTC: ingest, then compute the last complete partition"
+    )
+    arithmetic: str = Field(default=_EXECUTE.arithmetic, description="scaled, exact or modular")
+    engine: str = Field(default=_EXECUTE.engine, description="hamlet, greta or two_step")
+    policy: str = Field(default=_EXECUTE.policy, description="dynamic, always or never")
+    cost_model: str = Field(default=_EXECUTE.cost_model, description="measured or paper")
+    origin: int | str = Field(
+        default=0, description="Where window 0 starts: a number of time units, or ISO 8601"
+    )
+    sample: SampleSettings = SampleSettings()
+    retries: int = Field(default=1, ge=0, description="How often a step that failed is tried again")
+    fresh_within_hours: float | None = Field(
+        default=None, gt=0, description="Published results older than this are shown as overdue"
+    )
+    owners: tuple[str, ...] = Field(
+        default=("team:hamlet",), description="Who is asked: e-mails or team:NAME"
+    )
+
+    @field_validator("start", mode="before")
+    @classmethod
+    def _moment(cls, value: object) -> object:
+        """YAML reads a day as a date and a bare time as one without zone: both are UTC."""
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value)
+        if isinstance(value, date) and not isinstance(value, datetime):
+            value = datetime(value.year, value.month, value.day)  # noqa: DTZ001 - UTC follows
+        if isinstance(value, datetime) and value.tzinfo is None:
+            value = value.replace(tzinfo=UTC)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class FolderWorkload:
+    """One workload of a folder; `problem` says why it cannot be run, where it cannot."""
+
+    name: str
+    file: Path
+    settings: WorkloadSettings
+    problem: HamletError | None = None
+
+    @property
+    def workload(self) -> NamedWorkload:
+        """The queries as they stand in the file now."""
+        return NamedWorkload(self.name, _text(self.file))
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadFolder:
+    """All that a folder says."""
+
+    root: Path
+    stream: StreamSettings
+    workloads: tuple[FolderWorkload, ...]
+
+    @classmethod
+    def read(cls, root: Path) -> WorkloadFolder:
+        """Read a folder. Raises SettingsError for the stream; a workload with a mistake is one with a `problem`."""
+        if not root.is_dir():
+            raise SettingsError(f"no such folder of workloads: {root}", code="E533", hint="name a folder")
+        place = root / STREAM_FILE
+        if not place.is_file():
+            hint = f"write {STREAM_FILE} with at least `events: FILE or FOLDER` beside the workloads"
+            raise SettingsError(f"the folder {root} has no {STREAM_FILE}", code="E533", hint=hint)
+        stream = StreamSettings(**_checked(StreamSettings, place))
+        files = sorted(root.glob(f"*{WORKLOAD_SUFFIX}"))
+        return cls(root, stream, tuple(_workload(file) for file in files))
+
+    @property
+    def warehouse(self) -> Path:
+        """Where the tables are."""
+        return self.root / self.stream.warehouse
+
+    @property
+    def source(self) -> Source:
+        """Where events come from."""
+        stream = self.stream
+        options = ColumnOptions(stream.time, stream.type, stream.type_value, stream.time_unit)
+        return Source(str(self.root / stream.events), options)
+
+    def named(self, name: str) -> FolderWorkload:
+        """One workload. Raises SettingsError if there is none of that name, and the problem it has."""
+        for one in self.workloads:
+            if one.name == name:
+                if one.problem is not None:
+                    raise one.problem
+                return one
+        names = ", ".join(one.name for one in self.workloads) or "none"
+        raise SettingsError(
+            f"the folder {self.root} has no workload {name!r}", code="E533", hint=f"its workloads: {names}"
+        )
+
+    def settings(self, name: str, span: Span = Span()) -> JobSettings:
+        """One run of a workload over the windows of a span."""
+        one = self.named(name)
+        given = one.settings
+        return JobSettings(
+            workload=one.workload,
+            source=self.source,
+            warehouse=self.warehouse,
+            execute=ExecuteOptions(
+                given.engine, given.policy, given.cost_model, given.arithmetic, read_origin(str(given.origin))
+            ),
+            sample=SampleOptions(given.sample.size, given.sample.everything_up_to, given.sample.largest),
+            span=span,
+        )
+
+
+def _workload(file: Path) -> FolderWorkload:
+    """A workload of a folder; a mistake in it must not stop the others."""
+    beside = file.with_suffix(".yaml")
+    settings = WorkloadSettings()
+    try:
+        if beside.is_file():
+            settings = WorkloadSettings(**_checked(WorkloadSettings, beside))
+        if settings.partitions != "none" and settings.start is None:
+            raise SettingsError(
+                f"{beside.name}: {settings.partitions} partitions need `start`, their first day",
+                code="E533",
+                hint="write it as start: 2026-01-05",
+            )
+        read_origin(str(settings.origin))
+        NamedWorkload(file.stem, _text(file)).plans  # noqa: B018 - read for its mistakes
+    except HamletError as problem:
+        return FolderWorkload(file.stem, file, settings, problem)
+    return FolderWorkload(file.stem, file, settings)
+
+
+def _checked(model: type[_Settings], place: Path) -> Mapping[str, Any]:
+    """The settings of a YAML file, checked against a model; SettingsError says which setting is wrong, and how."""
+    try:
+        found = yaml.safe_load(_text(place))
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f":{where.line + 1}" if where is not None else ""
+        problem = getattr(error, "problem", None) or error
+        raise SettingsError(f"{place}{line} is no YAML: {problem}", code="E533") from None
+    if found is None:
+        found = {}
+    if not isinstance(found, dict):
+        raise SettingsError(
+            f"{place} must be settings `name: value`, not {type(found).__name__}", code="E533"
+        )
+    try:
+        model(**found)
+    except ValidationError as error:
+        lines = [
+            f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
+            + ("" if one["type"] in ("missing", "extra_forbidden") else f", not {one['input']!r}")
+            for one in error.errors()
+        ]
+        names = ", ".join(model.model_fields)
+        raise SettingsError(
+            f"{place}: {'; '.join(lines)}", code="E533", hint=f"the settings are {names}"
+        ) from None
+    return found
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}", code="E531") from None
