@@ -35,7 +35,7 @@ def events_expectations(
 def result_checks(place: Place) -> tuple[dg.AssetChecksDefinition, ...]:
     """The checks between computing and publishing of one workload."""
 
-    @dg.asset_check(asset=place.key(tables.COMPUTED.name), blocking=True, partitions_def=place.partitions)
+    @dg.asset_check(asset=place.key(tables.COMPUTED.name), blocking=True)
     def results_expectations(
         context: dg.AssetCheckExecutionContext, pipeline: PipelineResource, spark: SparkResource
     ) -> dg.AssetCheckResult:
@@ -47,7 +47,7 @@ def result_checks(place: Place) -> tuple[dg.AssetChecksDefinition, ...]:
         advice = "the executor computed something impossible: keep the warehouse and report it"
         return _suite_result(context, "results", outcomes, advice)
 
-    @dg.asset_check(asset=place.key(tables.COMPUTED.name), blocking=True, partitions_def=place.partitions)
+    @dg.asset_check(asset=place.key(tables.COMPUTED.name), blocking=True)
     def greta_comparison(
         context: dg.AssetCheckExecutionContext, pipeline: PipelineResource
     ) -> dg.AssetCheckResult:

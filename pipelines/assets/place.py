@@ -14,6 +14,7 @@ from pipelines.spans import Partition, Span
 
 RETRY_SECONDS = 30
 _NO_WORD = re.compile(r"\W")
+_ONE = "dagster/partition"
 _RANGE = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
 
 
@@ -82,15 +83,15 @@ class Place:
         return dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=hours)) if hours else None
 
     def span(self, context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> Span:
-        """The partitions that a run computes."""
-        if self.partitions is None:
+        """The partitions that a run computes; a check that is run by itself looks at all of them."""
+        if self.partitions is None or not {_ONE, *_RANGE} & context.run.tags.keys():
             return Span()
         return span_of(self.partitions, context.run.tags)
 
 
 def span_of(partitions: dg.TimeWindowPartitionsDefinition, tags: Mapping[str, str]) -> Span:
     """The partitions that the tags of a run name: one, or a range of them."""
-    first = tags.get(_RANGE[0]) or tags["dagster/partition"]
+    first = tags.get(_RANGE[0]) or tags[_ONE]
     last = tags.get(_RANGE[1]) or first
     keys = partitions.get_partition_keys_in_range(dg.PartitionKeyRange(first, last))
     return Span(tuple(_partition(partitions, key) for key in keys))

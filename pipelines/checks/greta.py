@@ -19,6 +19,7 @@ from pipelines.checks.differences import Difference, Row, differences
 from pipelines.checks.raw_events import RawEvents, key_of_group
 from pipelines.checks.sampling import Sample, from_events, from_results
 from pipelines.settings import JobSettings
+from pipelines.steps.slices import results_filter
 from resources import tables
 from resources.warehouse import Warehouse
 
@@ -59,7 +60,13 @@ class _Reference:
             arithmetic="modular" if modular else "exact",
         )
         rows = (self._in_time(row) for row in found.to_pylist())
-        return [row for row in rows if self.final_until is None or row["window_end"] <= self.final_until]
+        return [row for row in rows if self.asked(row["window_end"])]
+
+    def asked(self, end: datetime) -> bool:
+        """Whether windows that end then are of the span, and final."""
+        span = self.settings.span
+        bounds = [bound for bound in (span.until, self.final_until) if bound is not None]
+        return (span.after is None or end > span.after) and all(end <= bound for bound in bounds)
 
     def _in_time(self, row: dict[str, Any]) -> Row:
         for name in ("window_start", "window_end"):
@@ -70,7 +77,8 @@ class _Reference:
 
 def compare_with_greta(warehouse: Warehouse, settings: JobSettings) -> Comparison:
     """Compare `computed_aggregates` of the workload with what the reference engine finds in `events`."""
-    stored = _stored(warehouse, settings.workload.name)
+    table = warehouse.dataset(tables.COMPUTED.name)
+    stored = table.to_table(filter=results_filter(settings.workload.name, settings.span))
     reference = _reference(warehouse, settings, stored)
     options = settings.sample
     count = reference.events.rows.count_rows()
@@ -79,8 +87,8 @@ def compare_with_greta(warehouse: Warehouse, settings: JobSettings) -> Compariso
         return Comparison(True, len(expected), 0, differences(stored.to_pylist(), expected))
     half = options.size // 2
     chosen = from_results(stored, reference.events.types, options.size - half)
-    origin = _origin_microseconds(settings.execute.origin, reference.unit)
-    chosen += from_events(reference.events, tuple(reference.plans.values()), origin, half)
+    drawn = from_events(reference.events, tuple(reference.plans.values()), settings.origin, half)
+    chosen += tuple(one for one in drawn if reference.asked(one.window_end))
     return _compare_samples(reference, stored, tuple(dict.fromkeys(chosen)), options.largest)
 
 
@@ -102,11 +110,6 @@ def _compare_samples(
         ]
         found.extend(differences(_at(stored, sample), expected))
     return Comparison(False, len(samples) - left_out, left_out, tuple(found))
-
-
-def _stored(warehouse: Warehouse, workload: str) -> pa.Table:
-    table = warehouse.dataset(tables.COMPUTED.name)
-    return table.to_table(filter=pc.field("workload") == workload)
 
 
 def _at(stored: pa.Table, sample: Sample) -> list[Row]:
@@ -133,12 +136,3 @@ def _reference(warehouse: Warehouse, settings: JobSettings, stored: pa.Table) ->
         unit=TIME_UNITS[schema.time_unit],
         final_until=final,
     )
-
-
-def _origin_microseconds(origin: int | datetime | date, unit: int) -> int:
-    """The origin of the windows in microseconds from the epoch; an integer counts units."""
-    if isinstance(origin, int):
-        return origin * unit
-    moment = origin if isinstance(origin, datetime) else datetime.combine(origin, datetime.min.time())
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
