@@ -8,8 +8,9 @@ jams.yaml              how they are run: partitions, schedule, arithmetic, ...; 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -142,7 +143,7 @@ class WorkloadFolder:
             raise SettingsError(f"the folder {root} has no {STREAM_FILE}", code="E533", hint=hint)
         stream = StreamSettings(**_checked(StreamSettings, place))
         files = sorted(root.glob(f"*{WORKLOAD_SUFFIX}"))
-        return cls(root, stream, tuple(_workload(file) for file in files))
+        return cls(root, stream, tuple(_told_apart(_workload(file) for file in files)))
 
     @property
     def warehouse(self) -> Path:
@@ -182,6 +183,28 @@ class WorkloadFolder:
             sample=SampleOptions(given.sample.size, given.sample.everything_up_to, given.sample.largest),
             span=span,
         )
+
+
+def word_of(name: str) -> str:
+    """The name of a workload in the letters that Dagster takes for jobs and groups.
+
+    >>> word_of("rides-2.0")
+    'rides_2_0'
+    """
+    return re.sub(r"\W", "_", name, flags=re.ASCII)
+
+
+def _told_apart(workloads: Iterable[FolderWorkload]) -> Iterator[FolderWorkload]:
+    """The workloads; of two that differ in punctuation only, the second is refused."""
+    taken: dict[str, str] = {}
+    for one in workloads:
+        other = taken.setdefault(word_of(one.name), one.name)
+        if other == one.name:
+            yield one
+            continue
+        message = f"the workloads {other!r} and {one.name!r} differ only in punctuation"
+        problem = SettingsError(message, code="E533", hint="rename one of the files")
+        yield replace(one, problem=problem)
 
 
 def _workload(file: Path) -> FolderWorkload:

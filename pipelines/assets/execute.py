@@ -6,7 +6,7 @@ import dagster as dg
 
 from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place, explained
-from pipelines.assets.presenting import say, table_spec, written
+from pipelines.assets.presenting import computed_lineage, say, table_spec, written
 from pipelines.steps.decisions import write_decisions
 from pipelines.steps.execute import ExecuteReport, execute
 from pipelines.steps.metrics import execute_metrics
@@ -39,7 +39,9 @@ def execute_assets(place: Place) -> dg.AssetsDefinition:
         decisions = write_decisions(session, warehouse, settings.workload, context.run.run_id)
         say(context, _summary(report))
         metrics, rows = execute_metrics(report), sum(report.rows.values())
-        yield written(place, warehouse, tables.COMPUTED.name, rows=rows, metrics=metrics)
+        lineage = computed_lineage(place, settings.workload.plans, settings.event_schema.time)
+        more = {"dagster/column_lineage": lineage}
+        yield written(place, warehouse, tables.COMPUTED.name, rows=rows, metrics=metrics, more=more)
         yield written(place, warehouse, tables.DECISIONS.name, rows=decisions)
 
     return compute_aggregates

@@ -1,7 +1,6 @@
 """What assets are made for: the workload that a run's configuration names, or one of a folder, cut by time or not."""
 
 import contextlib
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -9,11 +8,10 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 
 from hamlet_core.errors import HamletError
-from pipelines.folder import FolderWorkload, WorkloadSettings
+from pipelines.folder import FolderWorkload, WorkloadSettings, word_of
 from pipelines.spans import Partition, Span
 
 RETRY_SECONDS = 30
-_NO_WORD = re.compile(r"\W")
 _ONE = "dagster/partition"
 _RANGE = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
 
@@ -41,7 +39,7 @@ class Place:
     @property
     def word(self) -> str:
         """The name in the letters that Dagster takes for names of jobs and groups."""
-        return _NO_WORD.sub("_", self.name or "")
+        return word_of(self.name or "")
 
     def group(self, step: str) -> str:
         """The group of an asset in the pages: the workload, or the step of the main job."""

@@ -6,8 +6,10 @@ from typing import Any
 
 import dagster as dg
 
+from hamlet_core import QueryPlan
 from pipelines.assets.place import Place
 from pipelines.steps.metrics import Metric, metrics_of
+from resources import tables
 from resources.tables import Table
 from resources.warehouse import Warehouse
 
@@ -52,6 +54,30 @@ def column_schema(table: Table) -> dg.TableSchema:
     return dg.TableSchema(
         [dg.TableColumn(one.name, str(one.type), description=one.comment) for one in table.columns]
     )
+
+
+def computed_lineage(place: Place, plans: Sequence[QueryPlan], time: str) -> dg.TableColumnLineage:
+    """Which columns of `events` and of the plan each column of the results is made of."""
+    groups = sorted({name for plan in plans for name in plan.group_by})
+    read = sorted({name for plan in plans for name in plan.columns} - {"time", "type"} | {time})
+    events, plan_key = dg.AssetKey("events"), place.key(tables.PLAN.name)
+    of_events = {
+        **{name: ["event_time"] for name in ("window_start", "window_end", "day")},
+        **{name: [*read, "event_type"] for name in ("value", "sign", "log2", "exact", "fingerprint")},
+        "group_key": groups,
+    }
+    made_of = {
+        name: [dg.TableColumnDep(events, one) for one in sources] for name, sources in of_events.items()
+    }
+    of_plan = {name: [dg.TableColumnDep(plan_key, "text")] for name in ("query", "aggregate")}
+    labels = {name: [dg.TableColumnDep(plan_key, name)] for name in ("workload", "workload_hash")}
+    return dg.TableColumnLineage({**made_of, **of_plan, **labels})
+
+
+def copied_lineage(place: Place, table: Table, source: Table) -> dg.TableColumnLineage:
+    """Each column is the one of the same name in another table of the workload."""
+    key = place.key(source.name)
+    return dg.TableColumnLineage({one.name: [dg.TableColumnDep(key, one.name)] for one in table.columns})
 
 
 def stored_schema(warehouse: Warehouse, table: str) -> dg.TableSchema:

@@ -6,7 +6,7 @@ import dagster as dg
 
 from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place, explained
-from pipelines.assets.presenting import recorded_metrics, say, table_spec, written
+from pipelines.assets.presenting import copied_lineage, recorded_metrics, say, table_spec, written
 from pipelines.steps.metrics import Metric, write_metrics
 from pipelines.steps.publish import publish
 from resources import tables
@@ -41,7 +41,8 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
             rows = publish(spark.session(), warehouse, settings.workload.name, settings.span)
         say(context, f"publish: {rows:,} rows in {warehouse.path_of(tables.PUBLISHED.name)}")
         metrics = (Metric("publish", "rows published", rows),)
-        return written(place, warehouse, tables.PUBLISHED.name, rows=rows, metrics=metrics)
+        more = {"dagster/column_lineage": copied_lineage(place, tables.PUBLISHED, tables.COMPUTED)}
+        return written(place, warehouse, tables.PUBLISHED.name, rows=rows, metrics=metrics, more=more)
 
     @dg.multi_asset(
         specs=[
