@@ -13,7 +13,7 @@ import dagster as dg
 from hamlet_core.errors import HamletError
 from pipelines.assets.configuration import PipelineConfiguration
 from pipelines.assets.place import Place, range_tags
-from pipelines.assets.presenting import recorded_metrics
+from pipelines.assets.presenting import recorded_metrics, step_seconds
 from pipelines.definitions import MAIN_JOB, definitions, job_name
 from pipelines.folder import WorkloadFolder
 from pipelines.settings import JobSettings, SettingsError
@@ -116,9 +116,8 @@ def _run(
     except Exception as failure:  # noqa: BLE001 - raised again unless a check says it better
         _raise_unless_check(failure, _checks(instance, run_id))
     seconds = time.monotonic() - started
-    return RunSummary(
-        run_id, success, seconds, _checks(instance, run_id), tuple(recorded_metrics(instance, run_id))
-    )
+    metrics = (*recorded_metrics(instance, run_id), *step_seconds(instance, run_id))
+    return RunSummary(run_id, success, seconds, _checks(instance, run_id), metrics)
 
 
 def _raise_unless_check(failure: Exception, checks: tuple[CheckResult, ...]) -> None:

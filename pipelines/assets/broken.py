@@ -3,7 +3,8 @@
 import dagster as dg
 
 from hamlet_core.errors import HamletError
-from pipelines.assets.place import Place, explained
+from pipelines.assets.place import Place
+from pipelines.assets.presenting import telling
 from resources import tables
 
 
@@ -18,9 +19,9 @@ def broken_asset(place: Place, problem: HamletError) -> dg.AssetsDefinition:
     )
 
     @dg.multi_asset(specs=[spec], name=place.step("plan"))
-    def refuse() -> None:
+    def refuse(context: dg.AssetExecutionContext) -> None:
         """Fail with the mistake in the workload."""
-        with explained():
+        with telling(context):
             raise problem
 
     return refuse

@@ -54,7 +54,12 @@ def result_checks(place: Place) -> tuple[dg.AssetChecksDefinition, ...]:
         """The reference engine recomputes results from the raw events; every digit must agree."""
         comparison = compare_with_greta(pipeline.tables(), pipeline.settings(place.name, place.span(context)))
         found = comparison.differences
-        say(context, f"greta comparison: {_extent(comparison)}, {len(found)} differences")
+        say(
+            context,
+            f"greta comparison: {_extent(comparison)}, {len(found)} differences",
+            step="greta",
+            differences=len(found),
+        )
         return dg.AssetCheckResult(
             passed=not found,
             description=_extent(comparison)
@@ -74,7 +79,12 @@ def _suite_result(
     context: dg.AssetCheckExecutionContext, suite: str, outcomes: Sequence[Outcome], advice: str
 ) -> dg.AssetCheckResult:
     red = [one for one in outcomes if not one.passed]
-    say(context, f"expectations on {suite}: {len(outcomes) - len(red)} of {len(outcomes)} hold")
+    say(
+        context,
+        f"expectations on {suite}: {len(outcomes) - len(red)} of {len(outcomes)} hold",
+        step=f"check {suite}",
+        broken=len(red),
+    )
     names = ", ".join(one.rule for one in red)
     return dg.AssetCheckResult(
         passed=not red,

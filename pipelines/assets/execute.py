@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import dagster as dg
 
 from pipelines.assets.configuration import PipelineResource
-from pipelines.assets.place import Place, explained
-from pipelines.assets.presenting import computed_lineage, say, table_spec, written
+from pipelines.assets.place import Place
+from pipelines.assets.presenting import computed_lineage, say, table_spec, telling, written
 from pipelines.steps.decisions import write_decisions
 from pipelines.steps.execute import ExecuteReport, execute
 from pipelines.steps.metrics import execute_metrics
@@ -32,12 +32,14 @@ def execute_assets(place: Place) -> dg.AssetsDefinition:
         context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource
     ) -> Iterator[dg.MaterializeResult]:
         """Compute every query over the windows of the run, as Spark tasks that read the files of their buckets."""
-        with explained():
+        with telling(context):
             settings, warehouse = pipeline.settings(place.name, place.span(context)), pipeline.tables()
             session = spark.session()
             report = execute(session, warehouse, settings, context.run.run_id)
         decisions = write_decisions(session, warehouse, settings.workload, context.run.run_id)
-        say(context, _summary(report))
+        say(
+            context, _summary(report), step="execute", rows=sum(report.rows.values()), tasks=len(report.tasks)
+        )
         metrics, rows = execute_metrics(report), sum(report.rows.values())
         lineage = computed_lineage(place, settings.workload.plans, settings.event_schema.time)
         more = {"dagster/column_lineage": lineage}

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import dagster as dg
 
 from pipelines.assets.configuration import PipelineResource
-from pipelines.assets.place import Place, explained
-from pipelines.assets.presenting import say, stored_schema, table_spec, written
+from pipelines.assets.place import Place
+from pipelines.assets.presenting import say, stored_schema, table_spec, telling, written
 from pipelines.checks.rules import cell
 from pipelines.steps.ingest import IngestReport, ingest
 from pipelines.steps.metrics import ingest_metrics
@@ -22,10 +22,17 @@ def ingest_files(
     context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource
 ) -> Iterator[dg.MaterializeResult]:
     """Read every file that is not in yet; nothing is ingested twice, and nothing is lost."""
-    with explained():
+    with telling(context):
         warehouse = pipeline.tables()
         report = ingest(spark.session(), warehouse, pipeline.source(), pipeline.needs())
-    say(context, _summary(report))
+    say(
+        context,
+        _summary(report),
+        step="ingest",
+        files=len(report.files),
+        events=report.rows,
+        rejected=report.rejected,
+    )
     more = {
         "files read": dg.MetadataValue.md(_page(report)),
         "dagster/column_schema": stored_schema(warehouse, "events"),

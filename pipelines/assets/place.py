@@ -1,13 +1,11 @@
 """What assets are made for: the workload that a run's configuration names, or one of a folder, cut by time or not."""
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
-from hamlet_core.errors import HamletError
 from pipelines.folder import FolderWorkload, WorkloadSettings, word_of
 from pipelines.spans import Partition, Span
 
@@ -107,16 +105,3 @@ def _partition(partitions: dg.TimeWindowPartitionsDefinition, key: str) -> Parti
 
 def _utc(when: datetime) -> datetime:
     return datetime.fromtimestamp(when.timestamp(), UTC)
-
-
-@contextlib.contextmanager
-def explained() -> Iterator[None]:
-    """A mistake that trying again cannot mend fails the step at once, with its own words."""
-    try:
-        yield
-    except HamletError as error:
-        raise dg.Failure(
-            description=str(error),
-            metadata={"code": error.code, "cure": error.hint or ""},
-            allow_retries=False,
-        ) from error

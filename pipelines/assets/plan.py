@@ -3,8 +3,8 @@
 import dagster as dg
 
 from pipelines.assets.configuration import PipelineResource
-from pipelines.assets.place import Place, explained
-from pipelines.assets.presenting import say, table_spec, written
+from pipelines.assets.place import Place
+from pipelines.assets.presenting import say, table_spec, telling, written
 from pipelines.steps.planning import plan_markdown, plan_rows, write_plan
 from resources import tables
 from resources.spark import SparkResource
@@ -22,11 +22,11 @@ def plan_asset(place: Place) -> dg.AssetsDefinition:
         context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource
     ) -> dg.MaterializeResult:
         """Parse and analyse the workload; needs no events."""
-        with explained():
+        with telling(context):
             workload, warehouse = pipeline.settings(place.name).workload, pipeline.tables()
             rows = plan_rows(workload, context.run.run_id)
         write_plan(spark.session(), warehouse, workload, rows)
-        say(context, f"plan: {len(rows)} queries in workload {workload.name}")
+        say(context, f"plan: {len(rows)} queries in workload {workload.name}", step="plan", queries=len(rows))
         page = dg.MetadataValue.md(plan_markdown(rows))
         return written(place, warehouse, tables.PLAN.name, rows=len(rows), more={"plan": page})
 

@@ -1,5 +1,6 @@
 """What Dagster's pages show of a table and of a run: schema, address, counts; and the same numbers as metrics."""
 
+import contextlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -7,8 +8,10 @@ from typing import Any
 import dagster as dg
 
 from hamlet_core import QueryPlan
+from hamlet_core.errors import HamletError
 from pipelines.assets.place import Place
 from pipelines.steps.metrics import Metric, metrics_of
+from pipelines.steps.progress import LOG as STEPS
 from resources import tables
 from resources.tables import Table
 from resources.warehouse import Warehouse
@@ -20,10 +23,44 @@ LOG = logging.getLogger("hamlet")
 """Progress of a run in lines for people; `hamlet pipeline` shows them."""
 
 
-def say(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext, line: str) -> None:
-    """One line of progress: into Dagster's event log, and to whoever listens in this process."""
+Context = dg.AssetExecutionContext | dg.AssetCheckExecutionContext
+
+
+def say(context: Context, line: str, **fields: object) -> None:
+    """One line of progress, with its numbers: into Dagster's event log, and to whoever listens in this process."""
     context.log.info(line)
-    LOG.info(line)
+    LOG.info(line, extra={"fields": fields})
+
+
+class _ToDagster(logging.Handler):
+    """Progress of a step as events of its run."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(logging.INFO)
+        self.context = context
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show one line."""
+        self.context.log.info(record.getMessage())
+
+
+@contextlib.contextmanager
+def telling(context: Context) -> Iterator[None]:
+    """What the step says of its progress goes into Dagster's event log; a mistake that trying again cannot mend fails
+    the step at once, with its own words.
+    """
+    handler = _ToDagster(context)
+    STEPS.addHandler(handler)
+    try:
+        yield
+    except HamletError as error:
+        raise dg.Failure(
+            description=str(error),
+            metadata={"code": error.code, "cure": error.hint or ""},
+            allow_retries=False,
+        ) from error
+    finally:
+        STEPS.removeHandler(handler)
 
 
 def table_spec(
@@ -120,3 +157,12 @@ def recorded_metrics(instance: dg.DagsterInstance, run_id: str) -> Iterator[Metr
         done = entry.asset_materialization
         value: Any = done.metadata[METRICS].value if done is not None and METRICS in done.metadata else ()
         yield from metrics_of(value)
+
+
+def step_seconds(instance: dg.DagsterInstance, run_id: str) -> Iterator[Metric]:
+    """How long the finished steps of a run took; a step of a workload in a folder is called as that of the main job."""
+    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.STEP_SUCCESS):
+        event = entry.dagster_event
+        if event is not None:
+            step = (event.step_key or "").rpartition("__")[2]
+            yield Metric(step, "seconds", event.step_success_data.duration_ms / 1000)

@@ -1,12 +1,18 @@
 """Assets that others read: the published aggregates, and the numbers of the run that made them."""
 
-from collections.abc import Iterator
-
 import dagster as dg
 
 from pipelines.assets.configuration import PipelineResource
-from pipelines.assets.place import Place, explained
-from pipelines.assets.presenting import copied_lineage, recorded_metrics, say, table_spec, written
+from pipelines.assets.place import Place
+from pipelines.assets.presenting import (
+    copied_lineage,
+    recorded_metrics,
+    say,
+    step_seconds,
+    table_spec,
+    telling,
+    written,
+)
 from pipelines.steps.metrics import Metric, write_metrics
 from pipelines.steps.publish import publish
 from resources import tables
@@ -36,10 +42,15 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
         context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource
     ) -> dg.MaterializeResult:
         """Replace the published rows of the windows of the run by the checked ones, in one commit."""
-        with explained():
+        with telling(context):
             settings, warehouse = pipeline.settings(place.name, place.span(context)), pipeline.tables()
             rows = publish(spark.session(), warehouse, settings.workload.name, settings.span)
-        say(context, f"publish: {rows:,} rows in {warehouse.path_of(tables.PUBLISHED.name)}")
+        say(
+            context,
+            f"publish: {rows:,} rows in {warehouse.path_of(tables.PUBLISHED.name)}",
+            step="publish",
+            rows=rows,
+        )
         metrics = (Metric("publish", "rows published", rows),)
         more = {"dagster/column_lineage": copied_lineage(place, tables.PUBLISHED, tables.COMPUTED)}
         return written(place, warehouse, tables.PUBLISHED.name, rows=rows, metrics=metrics, more=more)
@@ -65,17 +76,8 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
         """Keep what the steps of this run counted and how long they took."""
         settings, warehouse = pipeline.settings(place.name), pipeline.tables()
         instance, run_id = context.instance, context.run.run_id
-        metrics = (*recorded_metrics(instance, run_id), *_seconds(instance, run_id, place))
+        metrics = (*recorded_metrics(instance, run_id), *step_seconds(instance, run_id))
         write_metrics(spark.session(), warehouse, settings.workload.name, run_id, metrics)
         return written(place, warehouse, tables.METRICS.name, rows=len(metrics))
 
     return publish_aggregates, record_metrics
-
-
-def _seconds(instance: dg.DagsterInstance, run_id: str, place: Place) -> Iterator[Metric]:
-    """How long the finished steps of a run took."""
-    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.STEP_SUCCESS):
-        event = entry.dagster_event
-        if event is not None:
-            step = (event.step_key or "").removeprefix(place.step(""))
-            yield Metric(step, "seconds", event.step_success_data.duration_ms / 1000)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
+import os
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -18,8 +21,12 @@ PROGRESS = "hamlet"
 """The logger that the steps tell their progress."""
 
 
+LOG_FORMAT = "HAMLET_LOG_FORMAT"
+"""Environment variable: `json` makes each line of progress a JSON object, for programs."""
+
+
 class Progress(logging.Handler):
-    """Each message as a line on stderr, with the seconds since the start."""
+    """Each message as a line on stderr, with the seconds since the start: words, or a JSON object."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -27,7 +34,17 @@ class Progress(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show one message."""
-        click.echo(f"[{time.monotonic() - self.started:5.1f} s] {record.getMessage()}", err=True)
+        seconds = time.monotonic() - self.started
+        if os.environ.get(LOG_FORMAT) == "json":
+            known = {
+                "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+                "seconds": round(seconds, 3),
+                "level": record.levelname.lower(),
+                "message": record.getMessage(),
+            }
+            click.echo(json.dumps(known | getattr(record, "fields", {}), default=str), err=True)
+        else:
+            click.echo(f"[{seconds:5.1f} s] {record.getMessage()}", err=True)
 
 
 @contextlib.contextmanager
@@ -65,6 +82,21 @@ def run_job(settings: JobSettings, *, debug: bool) -> RunSummary:
                 return run_main_job(settings, instance, log_level="DEBUG" if debug else "CRITICAL")
         except DagsterExecutionInterruptedError:
             raise KeyboardInterrupt from None
+
+
+def show_steps(summary: RunSummary) -> None:
+    """What each step of a run did and how long it took, on stderr."""
+    numbers = {(one.step, one.metric): one.value for one in summary.metrics if one.query is None}
+    parts = []
+    for step, what in (
+        ("ingest", "events ingested"),
+        ("execute", "events read by tasks"),
+        ("publish", "rows published"),
+    ):
+        seconds, count = numbers.get((step, "seconds")), numbers.get((step, what))
+        if seconds is not None and count is not None:
+            parts.append(f"{step} {seconds:.1f} s ({int(count):,} {what})")
+    click.echo(f"Steps: {', '.join(parts)}; {summary.seconds:.1f} s in all.", err=True)
 
 
 def show_checks(summary: RunSummary) -> None:

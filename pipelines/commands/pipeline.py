@@ -62,7 +62,7 @@ def pipeline(
     Files that are in already are not read again, and results of the same workload are replaced.
     """
     from hamlet_core.engines.registry import DEFAULT_ENGINE, Options
-    from pipelines.commands.main_run import fail_if_red, run_job, show_checks
+    from pipelines.commands.main_run import fail_if_red, run_job, show_checks, show_steps
     from pipelines.reading import discover
     from pipelines.settings import ExecuteOptions, JobSettings, NamedWorkload, Source
 
@@ -80,6 +80,7 @@ def pipeline(
     summary = run_job(settings, debug=bool(click.get_current_context().meta.get(DEBUG)))
     click.echo(f"Checks of run {summary.run_id}:")
     show_checks(summary)
+    show_steps(summary)
     fail_if_red(summary)
     rows = {one.query: int(one.value) for one in summary.metrics if one.query and one.metric == "result rows"}
     for name in queries:

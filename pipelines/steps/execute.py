@@ -36,6 +36,7 @@ from pipelines.steps.layout import Layout
 from pipelines.steps.ledger import Ledger, remove_killed_ingests
 from pipelines.steps.merging import Labels, MergeInput, merge_frame
 from pipelines.steps.packing import run_tasks
+from pipelines.steps.progress import watched
 from pipelines.steps.slices import first_day, last_day, results_filter, results_of
 from resources import tables
 from resources.warehouse import DataFile, Warehouse
@@ -77,12 +78,12 @@ def execute(spark: SparkSession, warehouse: Warehouse, settings: JobSettings, ru
         files = warehouse.files("events", version)
         shared = replace(everything, plans=plans)
         layout = Layout.of(warehouse.properties("events"))
-        tasks = file_tasks(
-            plans, layout, _files_read(files, shared), 4 * spark.sparkContext.defaultParallelism
-        )
+        read = _files_read(files, shared)
+        tasks = file_tasks(plans, layout, read, 4 * spark.sparkContext.defaultParallelism)
         merge = _merge_input(everything, settings, files, run_id, version)
         where = results_of(settings.workload.name, settings.span, but=kept)
-        reports = _run(spark, warehouse, tasks, shared, merge, where)
+        with watched(spark, "execute", sum(file.rows for file in read)):
+            reports = _run(spark, warehouse, tasks, shared, merge, where)
         if until is not None:
             record_computed(spark, warehouse, settings, but=kept, version=version, until=until, run_id=run_id)
     return ExecuteReport(version, reports, _rows_per_query(warehouse, settings), kept)

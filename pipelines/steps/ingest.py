@@ -20,6 +20,7 @@ from pipelines.steps.drift import columns_for_table
 from pipelines.steps.layout import Layout, quoted, refuse_impossible_names, source_properties
 from pipelines.steps.ledger import Ledger, Skipped, remove_killed_ingests
 from pipelines.steps.parsing import REJECTED, gather_evidence, parse_files
+from pipelines.steps.progress import watched
 from resources import tables
 from resources.warehouse import Warehouse, WarehouseError
 
@@ -72,7 +73,8 @@ def ingest(spark: SparkSession, warehouse: Warehouse, source: Source, needs: Nee
     killed = remove_killed_ingests(spark, warehouse, ledger)
     fresh, skipped = ledger.sift(files)
     _refuse_other_options(warehouse, source)
-    done = _ingest_files(spark, warehouse, source, needs, fresh, ledger) if fresh else ()
+    with watched(spark, "ingest"):
+        done = _ingest_files(spark, warehouse, source, needs, fresh, ledger) if fresh else ()
     if not warehouse.exists("events"):
         raise no_events(warehouse)
     return IngestReport(done, skipped, ignored(source.path), killed)
