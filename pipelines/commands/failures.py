@@ -18,7 +18,7 @@ FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 WRONG_OPTIONS = frozenset(
     {
         *("E201", "E207", "E210", "E216", "E217", "E290", "E291", "E292", "E450", "E451"),
-        *("E509", "E524", "E530", "E531", "E532", "E540", "E541", "E542"),
+        *("E509", "E524", "E530", "E531", "E532", "E533", "E534", "E540", "E541", "E542"),
     }
 )
 """Codes of errors that are neither in a query nor in the data, but in what was typed."""

@@ -25,16 +25,24 @@ STOP_SECONDS = 10
 @click.option(
     "--port", default=3000, show_default=True, metavar="N", type=click.IntRange(1, 65535), help="Port."
 )
+@click.option(
+    "--workloads",
+    metavar="DIR",
+    type=click.Path(),
+    help="Folder of workloads with pipeline.yaml, instead of the main job; it names the warehouse.",
+)
 @debug_option
-def ui(warehouse: str, host: str, port: int) -> None:
-    """Show assets, runs and checks of a warehouse in the browser, until Ctrl-C."""
+def ui(warehouse: str, host: str, port: int, workloads: str | None) -> None:
+    """Show assets, runs and checks of a warehouse in the browser, until Ctrl-C; schedules and sensors run meanwhile."""
     from pipelines.instance import dagster_home
 
-    home = dagster_home(Path(warehouse))
+    folder = Path(workloads).absolute() if workloads else None
+    place = _warehouse_of(folder) if folder else Path(warehouse)
+    home = dagster_home(place)
     _require_free(host, port)
     _hear_signals()
     click.echo("Starting Dagster ...", err=True)
-    server = start(home, Path(warehouse), host, port)
+    server = start(home, place, host, port, folder)
     try:
         wait_until_ready(server, f"http://{host}:{port}")
         click.echo(f"http://{host}:{port}")
@@ -48,7 +56,20 @@ def ui(warehouse: str, host: str, port: int) -> None:
         stop(server)
 
 
-def start(home: Path, warehouse: Path, host: str, port: int) -> subprocess.Popen[bytes]:
+def _warehouse_of(folder: Path) -> Path:
+    """Where the workloads of a folder write; mistakes in the folder are told before anything starts."""
+    from pipelines.folder import WorkloadFolder
+
+    read = WorkloadFolder.read(folder)
+    for one in read.workloads:
+        if one.problem is not None:
+            click.echo(f"Left out: {one.file.name}: {one.problem}", err=True)
+    return read.warehouse
+
+
+def start(
+    home: Path, warehouse: Path, host: str, port: int, folder: Path | None = None
+) -> subprocess.Popen[bytes]:
     """`dagster dev` in a session of its own, so that a signal reaches it once and from us."""
     command = [
         sys.executable, "-m", "dagster", "dev", "--module-name", "pipelines.definitions",
@@ -60,6 +81,7 @@ def start(home: Path, warehouse: Path, host: str, port: int) -> subprocess.Popen
         "HAMLET_WAREHOUSE": str(warehouse.absolute()),
         "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
         "PYTHONWARNINGS": "ignore",
+        **({"HAMLET_WORKLOADS": str(folder)} if folder else {}),
     }
     return subprocess.Popen(
         command,
