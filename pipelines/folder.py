@@ -77,6 +77,9 @@ class WorkloadSettings(_Settings):
         description="Results are computed per day or hour in which windows end, or all at once",
     )
     start: datetime | None = Field(default=None, description="Where the first partition begins; UTC")
+    end: datetime | None = Field(
+        default=None, description="Where the last partition ends; UTC; default: never"
+    )
     schedule: str | None = Field(
         default=None, description="Cron expression, UTC: ingest, then compute the last complete partition"
     )
@@ -96,7 +99,7 @@ class WorkloadSettings(_Settings):
         default=("team:hamlet",), description="Who is asked: e-mails or team:NAME"
     )
 
-    @field_validator("start", mode="before")
+    @field_validator("start", "end", mode="before")
     @classmethod
     def _moment(cls, value: object) -> object:
         """YAML reads a day as a date and a bare time as one without zone: both are UTC."""
@@ -220,6 +223,8 @@ def _workload(file: Path) -> FolderWorkload:
                 code="E533",
                 hint="write it as start: 2026-01-05",
             )
+        if settings.start and settings.end and settings.end <= settings.start:
+            raise SettingsError(f"{beside.name}: `end` must be later than `start`", code="E533")
         read_origin(str(settings.origin))
         NamedWorkload(file.stem, _text(file)).plans  # noqa: B018 - read for its mistakes
     except HamletError as problem:

@@ -53,11 +53,17 @@ class Place:
             if self.settings.partitions == "daily"
             else dg.HourlyPartitionsDefinition
         )
-        start = self.settings.start.astimezone(UTC)
-        aligned = start.replace(minute=0, second=0, microsecond=0, tzinfo=None)
-        if self.settings.partitions == "daily":
-            aligned = aligned.replace(hour=0)
-        return kind(start_date=aligned, timezone="UTC")
+        end = self.settings.end
+        return kind(
+            start_date=self._whole(self.settings.start),
+            end_date=self._whole(end) if end else None,
+            timezone="UTC",
+        )
+
+    def _whole(self, when: datetime) -> datetime:
+        """The beginning of the partition that a moment lies in, as Dagster wants it: without a zone."""
+        hour = when.astimezone(UTC).replace(minute=0, second=0, microsecond=0, tzinfo=None)
+        return hour.replace(hour=0) if self.settings.partitions == "daily" else hour
 
     @property
     def backfill(self) -> dg.BackfillPolicy | None:

@@ -14,8 +14,11 @@ def plan_asset(place: Place) -> dg.AssetsDefinition:
     """The plan of one workload; needs no events."""
 
     @dg.multi_asset(
-        specs=[table_spec(place, tables.PLAN, group="plan")],
+        # Partitioned like the results, though each partition has the same plan: so that a backfill is one run.
+        specs=[table_spec(place, tables.PLAN, group="plan", partitions=place.partitions)],
         name=place.step("plan"),
+        partitions_def=place.partitions,
+        backfill_policy=place.backfill,
         retry_policy=place.retry,
     )
     def plan_workload(

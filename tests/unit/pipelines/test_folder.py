@@ -80,6 +80,7 @@ def test_a_mistake_in_the_stream_stops_everything(tmp_path: Path, stream: str, s
             "partitions: .*'none', 'daily' or 'hourly'",
         ),
         (QUERY, "partitions: daily\n", "E533", "need `start`"),
+        (QUERY, "start: 2026-01-05\nend: 2026-01-05\n", "E533", "later than `start`"),
         (QUERY, "partition: daily\n", "E533", "partition: Extra inputs"),
         (QUERY, "start: someday\n", "E533", "start: .* not 'someday'"),
         (QUERY, "origin: someday\n", "E532", "origin 'someday'"),
