@@ -151,6 +151,16 @@ def written(
     return dg.MaterializeResult(asset_key=place.key(table), metadata=metadata)
 
 
+def rows_of_partitions(
+    context: dg.AssetExecutionContext, place: Place, table: str, rows: Mapping[str, int]
+) -> None:
+    """Each partition of a run that computes many shows its own rows."""
+    for key, count in rows.items() if place.partitions else ():
+        context.add_asset_metadata(
+            {"dagster/row_count": count, "dagster/partition_row_count": count}, place.key(table), key
+        )
+
+
 def recorded_metrics(instance: dg.DagsterInstance, run_id: str) -> Iterator[Metric]:
     """The numbers that the materializations of a run carry."""
     for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION):

@@ -7,6 +7,7 @@ from pipelines.assets.place import Place
 from pipelines.assets.presenting import (
     copied_lineage,
     recorded_metrics,
+    rows_of_partitions,
     say,
     step_seconds,
     table_spec,
@@ -15,6 +16,7 @@ from pipelines.assets.presenting import (
 )
 from pipelines.steps.metrics import Metric, write_metrics
 from pipelines.steps.publish import publish
+from pipelines.steps.slices import rows_by_partition
 from resources import tables
 from resources.spark import SparkResource
 
@@ -52,8 +54,12 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
             rows=rows,
         )
         metrics = (Metric("publish", "rows published", rows),)
+        published = warehouse.dataset(tables.PUBLISHED.name)
+        counts = rows_by_partition(published, settings.workload.name, settings.span)
+        rows_of_partitions(context, place, tables.PUBLISHED.name, counts)
         more = {"dagster/column_lineage": copied_lineage(place, tables.PUBLISHED, tables.COMPUTED)}
-        return written(place, warehouse, tables.PUBLISHED.name, rows=rows, metrics=metrics, more=more)
+        whole = None if place.partitions else rows
+        return written(place, warehouse, tables.PUBLISHED.name, rows=whole, metrics=metrics, more=more)
 
     @dg.multi_asset(
         specs=[

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import UTC, date, datetime, timedelta
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
-from pipelines.spans import Span
+from pipelines.spans import Span, microseconds
 from resources import tables
 from resources.warehouse import equal, literal
 
@@ -37,6 +39,17 @@ def results_filter(workload: str, span: Span = Span()) -> pc.Expression:
         wanted &= pc.field("day") <= pa.scalar(last_day(span.until))
         wanted &= pc.field("window_end") <= pa.scalar(span.until, tables.TIMESTAMP)
     return wanted
+
+
+def rows_by_partition(results: ds.Dataset, workload: str, span: Span) -> dict[str, int]:
+    """How many rows of a table of results each partition of a span has."""
+    found = results.to_table(columns=["window_end"], filter=results_filter(workload, span)).column(0)
+    if span.until is None:
+        return {key: len(found) for key in span.keys}
+    untils = np.array([microseconds(one.until) for one in span.partitions if one.until is not None])
+    places = np.searchsorted(untils, np.asarray(found.cast(pa.int64())))
+    counts = np.bincount(places, minlength=len(untils))
+    return dict(zip(span.keys, counts.tolist(), strict=True))
 
 
 def first_day(after: datetime) -> date:

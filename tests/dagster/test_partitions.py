@@ -52,6 +52,14 @@ def test_a_backfill_of_ten_days_is_one_run_with_ten_materializations(
     assert published(folder) == expected()
     key = dg.AssetKey(["jams", "trend_aggregates"])
     assert set(instance.get_materialized_partitions(key)) == set(KEYS)
+    rows = {
+        entry.asset_materialization.partition: entry.asset_materialization.metadata["dagster/row_count"].value
+        for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION)
+        if entry.asset_materialization is not None and entry.asset_materialization.asset_key == key
+    }
+    found = published(folder)
+    ends = [row["window_end"] - timedelta(microseconds=1) for row in found]  # type: ignore[operator]
+    assert rows == {one: sum(f"{end:%Y-%m-%d}" == one for end in ends) for one in KEYS}
     starts = [
         entry
         for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.STEP_START)
