@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import click
 
 from pipelines.commands import (
+    backfill,
     bench,
     check,
     demo,
@@ -36,6 +37,7 @@ COMMANDS: tuple[click.Command, ...] = (
     explain.explain,
     run.run,
     pipeline.pipeline,
+    backfill.backfill,
     query.query,
     generate.generate,
     ui.ui,

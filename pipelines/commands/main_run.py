@@ -7,13 +7,16 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
+    import dagster as dg
+
     from pipelines.main_job import RunSummary
     from pipelines.settings import JobSettings
 
@@ -64,10 +67,23 @@ def progress() -> Iterator[Progress]:
 
 
 def run_job(settings: JobSettings, *, debug: bool) -> RunSummary:
-    """Run the main job in the warehouse's Dagster instance; whatever Spark prints goes to stderr.
+    """Run the main job in the warehouse's Dagster instance.
 
     Raises the HamletError of the step that failed; a red check is in the summary.
     """
+
+    def job(instance: dg.DagsterInstance, log_level: str) -> RunSummary:
+        from pipelines.main_job import run_main_job
+
+        return run_main_job(settings, instance, log_level=log_level)
+
+    return run_in(settings.warehouse, job, debug=debug)
+
+
+def run_in(
+    warehouse: Path, job: Callable[[dg.DagsterInstance, str], RunSummary], *, debug: bool
+) -> RunSummary:
+    """A run in the warehouse's Dagster instance, with its progress on stderr; whatever Spark prints goes there, too."""
     from pipelines.showing.output import only_results
 
     with only_results(), progress():
@@ -75,11 +91,10 @@ def run_job(settings: JobSettings, *, debug: bool) -> RunSummary:
         from dagster import DagsterExecutionInterruptedError
 
         from pipelines.instance import dagster_instance
-        from pipelines.main_job import run_main_job
 
         try:
-            with dagster_instance(settings.warehouse) as instance:
-                return run_main_job(settings, instance, log_level="DEBUG" if debug else "CRITICAL")
+            with dagster_instance(warehouse) as instance:
+                return job(instance, "DEBUG" if debug else "CRITICAL")
         except DagsterExecutionInterruptedError:
             raise KeyboardInterrupt from None
 

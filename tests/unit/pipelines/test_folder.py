@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
-from pipelines.folder import WorkloadFolder
+from pipelines.folder import StreamSettings, WorkloadFolder, WorkloadSettings
 from pipelines.settings import SettingsError
 from pipelines.spans import Partition, Span
+from tests.conftest import ROOT
 
 QUERY = "q: RETURN COUNT(*) PATTERN A+ WITHIN 1 day\n"
 
@@ -121,3 +124,20 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="no workload 'x'") as refused:
         WorkloadFolder.read(folder(tmp_path, rides_hamlet=QUERY)).settings("x")
     assert "rides" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("model", "head"), [(StreamSettings, "pipeline.yaml"), (WorkloadSettings, "NAME.yaml")]
+)
+def test_every_setting_stands_in_the_docs_with_its_default(model: type[BaseModel], head: str) -> None:
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    section = page.split(f"\n## {head}\n")[1].split("\n## ")[0]
+    told = dict(re.findall(r"^\| `(\w+)` \| ([^|]*)\|", section, re.MULTILINE))
+    assert list(told) == list(model.model_fields)
+    for name, field in model.model_fields.items():
+        default = field.default
+        if isinstance(default, (int, float, str)):
+            assert told[name].strip().strip("`") in (
+                f"{default:g}" if not isinstance(default, str) else default,
+                name,
+            )

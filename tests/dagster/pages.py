@@ -1,0 +1,91 @@
+"""Dagster's pages for tests: the server as `hamlet ui` starts it, GraphQL, and a browser."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from playwright.sync_api import Page, sync_playwright
+
+from tests.conftest import ROOT
+
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+START_SECONDS = 180
+Found = TypeVar("Found")
+PAGE = 60_000
+"""How long a page may take, in milliseconds; the machine may be busy with a run."""
+
+
+@contextlib.contextmanager
+def serving(log: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """`hamlet ui` as a process of its own, on a free port."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "pipelines.cli", "ui", *options, "--port", str(port)]
+    with (
+        log.open("w", encoding="utf-8") as file,
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=file, text=True) as process,
+    ):
+        yield process
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            process.wait(60)
+
+
+def address_of(server: subprocess.Popen[str]) -> str:
+    """What `hamlet ui` prints once the pages answer."""
+    assert server.stdout is not None
+    line = server.stdout.readline().strip()
+    assert line.startswith("http://127.0.0.1:")
+    return line
+
+
+def ask(address: str, question: str) -> dict[str, Any]:
+    """The answer of Dagster's GraphQL."""
+    body = json.dumps({"query": question}).encode()
+    request = urllib.request.Request(f"{address}/graphql", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)["data"]
+
+
+def wait_for(look: Callable[[], Found], seconds: float, what: str) -> Found:
+    """What `look` finds, as soon as it is anything."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if found := look():
+            return found
+        time.sleep(1)
+    raise AssertionError(f"{what} within {seconds:.0f} s")
+
+
+def loaded(address: str) -> list[dict[str, Any]]:
+    """The assets of the code location, once it is loaded."""
+    question = "{ assetNodes { assetKey { path } groupName assetChecksOrError { ... on AssetChecks { checks { name } } } } }"
+    return wait_for(
+        lambda: ask(address, question)["assetNodes"], START_SECONDS, "the code location did not load"
+    )
+
+
+@contextlib.contextmanager
+def browsing(chromium: str) -> Iterator[Page]:
+    """A page of a headless Chromium."""
+    with sync_playwright() as player:
+        browser = player.chromium.launch(executable_path=chromium, headless=True, args=list(FLAGS))
+        try:
+            page = browser.new_page(viewport={"width": 1600, "height": 1000})
+            page.set_default_timeout(PAGE)
+            yield page
+        finally:
+            browser.close()

@@ -1,0 +1,115 @@
+"""A folder of workloads in a browser: new files come in by themselves, a backfill is one click and one run, and the
+pages show partitions, checks, lineage, plots and the optimizer's picture.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from resources.warehouse import Warehouse
+from tests.dagster.folder_cases import DAILY, JAMS, KEYS, make_folder
+from tests.dagster.pages import address_of, ask, browsing, loaded, serving, wait_for
+
+pytestmark = pytest.mark.browser
+
+SETTINGS = DAILY + 'end: 2026-01-15\nschedule: "15 2 * * *"\nfresh_within_hours: 26\n'
+RUN_SECONDS = 300
+LAYOUT = 4_000
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = make_folder(tmp_path_factory.mktemp("pages") / "rides", {"jams": (JAMS, SETTINGS)})
+    for file in (root / "inbox").iterdir():
+        os.utime(file, (time.time() - 60,) * 2)
+    return root
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    with serving(folder.parent / "log", "--workloads", str(folder)) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def address(server: subprocess.Popen[str]) -> str:
+    return address_of(server)
+
+
+def runs(address: str) -> list[dict[str, Any]]:
+    """All runs, the latest first."""
+    question = "{ runsOrError { ... on Runs { results { runId jobName status tags { key value } } } } }"
+    found: list[dict[str, Any]] = ask(address, question)["runsOrError"]["results"]
+    for run in found:
+        run["tags"] = {tag["key"]: tag["value"] for tag in run["tags"]}
+    return found
+
+
+def finished(address: str, tag: str) -> dict[str, Any]:
+    """The one run with a tag, once it has ended."""
+
+    def look() -> dict[str, Any] | None:
+        ended = [
+            run for run in runs(address) if tag in run["tags"] and run["status"] in ("SUCCESS", "FAILURE")
+        ]
+        return ended[0] if ended else None
+
+    return wait_for(look, RUN_SECONDS, f"no run with {tag} has ended")
+
+
+def open_page(page: Page, address: str, path: str, text: str) -> str:
+    """Open a page, wait for a text on it and for its layout, and give all its words."""
+    page.goto(address + path)
+    page.get_by_text(text).first.wait_for()
+    page.wait_for_timeout(LAYOUT)
+    return page.inner_text("body")
+
+
+def test_files_in_the_inbox_are_ingested_and_a_backfill_is_one_click_and_one_run(
+    address: str, folder: Path, chromium: str, tmp_path: Path
+) -> None:
+    loaded(address)
+    ingested = finished(address, "dagster/sensor_name")
+    assert (ingested["jobName"], ingested["status"]) == ("ingest_job", "SUCCESS")
+    assert ingested["tags"]["dagster/sensor_name"] == "new_files"
+
+    with browsing(chromium) as page:
+        group = "/locations/pipelines.definitions/asset-groups/jams/lineage"
+        open_page(page, address, group, "trend_aggregates")
+        page.screenshot(path=str(tmp_path / "lineage.png"))
+        page.get_by_text("Materialize all").first.click()
+        page.get_by_role("button", name="All", exact=True).click()
+        page.get_by_role("button", name="Launch backfill").click()
+        backfill = finished(address, "dagster/backfill")
+        assert backfill["status"] == "SUCCESS"
+        assert backfill["tags"]["dagster/asset_partition_range_start"] == KEYS[0]
+        assert backfill["tags"]["dagster/asset_partition_range_end"] == KEYS[-1]
+        assert len([run for run in runs(address) if "dagster/backfill" in run["tags"]]) == 1
+
+        shown = open_page(page, address, "/assets/jams/trend_aggregates?view=partitions", "Materialized (10)")
+        assert [key for key in KEYS if key not in shown] == []
+        page.screenshot(path=str(tmp_path / "partitions.png"))
+        shown = open_page(page, address, "/assets/jams/computed_aggregates?view=checks", "greta_comparison")
+        assert "results_expectations" in shown
+        page.screenshot(path=str(tmp_path / "checks.png"))
+        shown = open_page(page, address, "/assets/jams/trend_aggregates?view=overview", "Row count")
+        assert "SHA-256 of the canonical text" in shown
+        page.screenshot(path=str(tmp_path / "overview.png"))
+        shown = open_page(page, address, "/assets/jams/trend_aggregates?view=events", "rows published")
+        page.screenshot(path=str(tmp_path / "events.png"))
+        open_page(page, address, "/assets/jams/workload_plan?view=overview", "plan")
+        page.locator('img[src^="data:image/png"]').first.wait_for()
+        page.screenshot(path=str(tmp_path / "picture.png"))
+        shown = open_page(page, address, "/automation", "new_files")
+        assert "jams_late_events" in shown
+        assert "jams_schedule" in shown
+    days = set(Warehouse(folder / "warehouse").rows("trend_aggregates", ["day"]).column(0).to_pylist())
+    assert {f"{day}" for day in days} == set(KEYS)
