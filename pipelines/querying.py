@@ -1,6 +1,7 @@
 """SQL over the Delta tables of a warehouse, without a JVM: DuckDB reads them through delta-rs. Read-only, sealed.
 
-The statement sees the tables as views, and neither files, nor the network, nor this process's variables.
+The statement sees the tables as views, what they mean as two more, `hamlet_tables` and `hamlet_columns`, and neither
+files, nor the network, nor this process's variables.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from hamlet_core.errors import HamletError
+from resources import tables
 from resources.warehouse import Warehouse
 
 SEALED = (
@@ -20,6 +22,9 @@ SEALED = (
     "SET enable_external_access = false",
     "SET lock_configuration = true",
 )
+OF_TABLES = pa.schema([(name, pa.string()) for name in ("table", "comment", "workload", "query")])
+OF_COLUMNS = pa.schema([(name, pa.string()) for name in ("table", "column", "type", "comment")])
+"""What the tables mean, as views."""
 READING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
 
@@ -48,10 +53,12 @@ def table_names(warehouse: Path) -> tuple[str, ...]:
 
 def query(sql: str, warehouse: Path) -> pa.Table:
     """The rows of one SELECT over the tables of `warehouse`, each a view of its name. Raises SqlError, NoTables."""
-    names = table_names(warehouse)
+    names, place = table_names(warehouse), Warehouse(warehouse)
     with duckdb.connect(":memory:") as connection:
         for name in names:
-            connection.register(name, Warehouse(warehouse).dataset(name))
+            connection.register(name, place.dataset(name))
+        for name, meaning in meanings(place, names).items():
+            connection.register(name, meaning)
         for setting in SEALED:
             connection.execute(setting)
         try:
@@ -59,6 +66,24 @@ def query(sql: str, warehouse: Path) -> pa.Table:
             return connection.sql(sql).to_arrow_table()
         except duckdb.Error as error:
             raise _explained(error, names) from None
+
+
+def meanings(warehouse: Warehouse, names: tuple[str, ...]) -> dict[str, pa.Table]:
+    """The views `hamlet_tables` and `hamlet_columns`: comments, and for wide tables the query as its author named it."""
+    about, columns = [], []
+    for name in names:
+        table = warehouse.open(name)
+        metadata = table.metadata()
+        written = metadata.configuration
+        of_query = {"workload": written.get(tables.WORKLOAD), "query": written.get(tables.QUERY)}
+        about.append({"table": name, "comment": metadata.description, **of_query})
+        for field in pa.schema(table.schema().to_arrow()):
+            comment = (field.metadata or {}).get(b"comment", b"").decode() or None
+            columns.append({"table": name, "column": field.name, "type": str(field.type), "comment": comment})
+    return {
+        "hamlet_tables": pa.Table.from_pylist(about, OF_TABLES),
+        "hamlet_columns": pa.Table.from_pylist(columns, OF_COLUMNS),
+    }
 
 
 def _check_reading(statements: list[duckdb.Statement]) -> None:

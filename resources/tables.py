@@ -50,6 +50,11 @@ SOURCE_OPTIONS = "hamlet.source"
 """Names of the properties of `events`: the bucket key (JSON list), their number, how files were read (JSON)."""
 
 
+WORKLOAD = "hamlet.workload"
+QUERY = "hamlet.query"
+"""Names of the properties of a wide table: the workload and the query as their author wrote them."""
+
+
 def events_table(source: tuple[Column, ...], properties: tuple[tuple[str, str], ...]) -> Table:
     """The `events` table for these source columns; statistics only where a reader can skip files by them."""
     statistics = ("delta.dataSkippingStatsColumns", "event_time,event_type,ingested_at")

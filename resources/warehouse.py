@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ from resources.tables import Table
 
 KILL_AFTER = "HAMLET_KILL_AFTER"
 """Environment variable for crash tests: the process kills itself once the write of that name is done."""
+
+
+_UNREADABLE = re.compile(r"[\x00-\x1f\x7f`\[\]\\^|]|%[0-9A-Fa-f]{2}")
 
 
 class WarehouseError(HamletError, RuntimeError):
@@ -59,6 +63,15 @@ class Warehouse:
     """
 
     root: Path
+
+    def __post_init__(self) -> None:
+        found = _UNREADABLE.search(str(self.root.absolute()))
+        if found:
+            raise WarehouseError(
+                f"no warehouse can be in {str(self.root)!r}: of {found[0]!r} in a path, Spark or delta-rs makes another",
+                code="E526",
+                hint="choose a folder without ` [ ] \\ ^ |, control characters, and % before two hexadecimal digits",
+            )
 
     def path_of(self, table: str) -> str:
         """Where a table lies; path-based: there is no metastore."""
@@ -202,5 +215,9 @@ def equal(**values: str) -> str:
 
 
 def literal(text: str) -> str:
-    """A Spark SQL string literal that means exactly this text."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    r"""A Spark SQL string literal that means exactly this text; Spark would fill a `${variable}` in before it parses.
+
+    >>> print(literal("it's ${env:HOME}"))
+    'it\'s \u0024{env:HOME}'
+    """
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024") + "'"

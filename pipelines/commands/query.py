@@ -10,7 +10,8 @@ from pipelines.commands.options import debug_option, format_option, warehouse_op
 
 EPILOG = """\b
 Examples:
-  hamlet query "SHOW TABLES"
+  hamlet query "FROM hamlet_tables"
+  hamlet query "FROM ride_sharing__slowing_down ORDER BY count DESC LIMIT 5"
   hamlet query "SELECT group_key, value FROM trend_aggregates ORDER BY value DESC LIMIT 5"
   hamlet query "FROM events_quarantine" --warehouse warehouse --format csv
 """
@@ -27,7 +28,10 @@ Examples:
 )  # fmt: skip
 @debug_option
 def query(sql: str, warehouse: str, format_: str, out: str | None, limit: int) -> None:
-    """Run one SELECT of DuckDB's SQL over the Delta tables of a warehouse, read-only, each table a view."""
+    """Run one SELECT of DuckDB's SQL over the Delta tables of a warehouse, read-only, each table a view.
+
+    Two more views say what the tables and columns mean: hamlet_tables and hamlet_columns.
+    """
     from pipelines import querying
     from pipelines.showing.output import check_output, write
     from pipelines.showing.people import show_any

@@ -16,7 +16,7 @@ from hamlet_core.errors import InvariantError
 from pipelines.settings import JobSettings
 from pipelines.spans import Span
 from pipelines.steps.slices import results_filter
-from pipelines.steps.wide_shape import QUERY, WORKLOAD, WideShape, wide_shapes
+from pipelines.steps.wide_shape import WideShape, wide_shapes
 from pipelines.steps.wide_values import widened
 from resources import tables
 from resources.tables import Table
@@ -50,9 +50,9 @@ def wide_tables(warehouse: Warehouse, workload: str) -> dict[str, str]:
     folders = sorted(log.parent.name for log in warehouse.root.glob("*__*/_delta_log"))
     known = {name: warehouse.properties(name) for name in folders if warehouse.exists(name)}
     return {
-        properties[QUERY]: name
+        properties[tables.QUERY]: name
         for name, properties in known.items()
-        if properties.get(WORKLOAD) == workload and QUERY in properties
+        if properties.get(tables.WORKLOAD) == workload and tables.QUERY in properties
     }
 
 

@@ -17,10 +17,6 @@ from pipelines.settings import JobSettings
 from resources import tables
 from resources.tables import Column, Table
 
-WORKLOAD = "hamlet.workload"
-QUERY = "hamlet.query"
-"""Names of the properties of a wide table: the workload and the query as their author wrote them."""
-
 _PLAIN = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _LONGEST = 40
 _LEADING = ("window_start", "window_end")
@@ -78,7 +74,7 @@ def _shape(settings: JobSettings, plan: QueryPlan, events: pa.Schema) -> WideSha
     comment = (
         f"Query {plan.name} of workload {settings.workload.name}: one row per window and group, checked."
     )
-    properties = ((WORKLOAD, settings.workload.name), (QUERY, plan.name))
+    properties = ((tables.WORKLOAD, settings.workload.name), (tables.QUERY, plan.name))
     table = Table(name, comment, tuple(column for column, _ in columns), properties=properties)
     return WideShape(plan.name, table, tuple(origin for _, origin in columns))
 

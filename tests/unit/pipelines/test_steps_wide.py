@@ -15,12 +15,13 @@ import pytest
 
 from hamlet_core import run
 from hamlet_core.errors import InvariantError
+from pipelines.querying import query
 from pipelines.reading import ColumnOptions
 from pipelines.settings import ExecuteOptions, JobSettings, NamedWorkload, Source
 from pipelines.spans import Partition, Span
 from pipelines.steps import wide
 from pipelines.steps.wide import publish_wide, wide_tables
-from pipelines.steps.wide_shape import QUERY, WORKLOAD, wide_name, wide_shapes
+from pipelines.steps.wide_shape import wide_name, wide_shapes
 from resources import tables
 from resources.warehouse import Warehouse
 
@@ -176,9 +177,24 @@ def test_columns_say_what_they_are(tmp_path: Path) -> None:
         ("min_b_v", "MIN(b.v)"),
         *((name, ours[name]) for name in ("day", "workload", "workload_hash", "run_id", "events_version")),
     ]
-    assert warehouse.properties("rides__q") == {WORKLOAD: "rides", QUERY: "q"}
+    assert warehouse.properties("rides__q") == {tables.WORKLOAD: "rides", tables.QUERY: "q"}
     protocol = warehouse.open("rides__q").protocol()
     assert (protocol.min_reader_version, protocol.reader_features) == (1, None)
+
+
+def test_hamlet_query_knows_the_tables_and_what_their_columns_mean(tmp_path: Path) -> None:
+    text = '"Müde \'; DROP": RETURN COUNT(*), AVG(b.v) PATTERN B b+ GROUP-BY text WITHIN 1 d'
+    (name,) = publish(settings_of(tmp_path, text, arithmetic="scaled"), events_of({"text": pa.array(TRICKY)}))
+    (about,) = query("SELECT * FROM hamlet_tables WHERE query IS NOT NULL", tmp_path).to_pylist()
+    assert about["table"] == name
+    assert (about["workload"], about["query"]) == ("rides", "Müde '; DROP")
+    assert about["comment"] == "Query Müde '; DROP of workload rides: one row per window and group, checked."
+    meant = query(
+        f"SELECT comment FROM hamlet_columns WHERE \"table\" = '{name}' AND \"column\" = 'avg_b_v'", tmp_path
+    )
+    assert meant.to_pylist() == [{"comment": "AVG(b.v)"}]
+    rows = query(f"SELECT text, count FROM {name} WHERE day = DATE '2026-01-05'", tmp_path).to_pylist()
+    assert sorted(map(str, rows)) == sorted(str({"text": value, "count": 3.0}) for value in TRICKY)
 
 
 def test_counts_beyond_a_double_have_their_logarithm_and_digits(tmp_path: Path) -> None:
@@ -327,7 +343,7 @@ def test_a_table_of_another_query_is_never_written(tmp_path: Path) -> None:
     deltalake.DeltaTable.create(
         str(tmp_path / "rides__q"),
         pa.schema([("x", pa.int64())]),
-        configuration={WORKLOAD: "other"},
+        configuration={tables.WORKLOAD: "other"},
         raise_if_key_not_exists=False,
     )
     with pytest.raises(InvariantError) as raised:
