@@ -60,6 +60,8 @@ def settings(chosen: Environment) -> dict[str, str]:
         "spark.sql.extensions": DELTA_EXTENSION,
         "spark.sql.catalog.spark_catalog": DELTA_CATALOG,
         "spark.sql.session.timeZone": "UTC",
+        # Else `${HOME}` in a path or a name is replaced before Spark parses what it stands in.
+        "spark.sql.variable.substitute": "false",
         "spark.sql.shuffle.partitions": str(chosen.parallelism),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
         # Spark's default INT96 has no statistics and reads as nanoseconds, which end in 2262.
