@@ -1,0 +1,260 @@
+"""Pictures: small PNGs of any workload and any text, that show what is there and say so where nothing is."""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+from hamlet_core import execute, parse
+from hamlet_core.pattern.meaning import analyse_workload
+from hamlet_core.streams import generate_stream
+from hamlet_core.streams.w50 import w50
+from hamlet_core.streams.workloads import generate_workload
+from hamlet_core.template.workload import plan_workload
+from pipelines.example import example_workload
+from pipelines.settings import NamedWorkload
+from pipelines.showing import plots
+from pipelines.showing.pictures import LARGEST, markdown, message, styled
+from pipelines.showing.plots import bins, results_picture, sharing_picture
+from pipelines.showing.template_layout import layout
+from pipelines.showing.template_picture import template_figure, template_picture
+from resources import tables
+from resources.warehouse import Warehouse
+from tests.conftest import ROOT
+
+ODD = '"$x^2$ {{a}} \U0001f6b2 東京": RETURN COUNT(*) PATTERN SEQ("<b> & $", "a b\\c" c+) WITHIN 1 s'
+MANY_CLASSES = "\n".join(
+    f"q{n}: RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE [k{n}] WITHIN 1 s" for n in range(50)
+)
+DEEP = (
+    "q: RETURN COUNT(*) PATTERN SEQ(A a, SEQ(B b+, NOT N, C c)+, D?, (E OR F), A a2) WITHIN 1 min SLIDE 10 s"
+)
+LONG = "\n".join(
+    f'"{"n" * 90}{n}": RETURN COUNT(*) PATTERN SEQ({"T" * 80}, B+) WITHIN 1 s' for n in range(30)
+)
+WIDE = "q: RETURN COUNT(*) PATTERN SEQ(" + ", ".join(f"T{n}" for n in range(40)) + ") WITHIN 1 s"
+
+
+def size(picture: bytes) -> tuple[int, int]:
+    """Width and height; the bytes are a PNG below the limit."""
+    assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+    assert len(picture) <= LARGEST < 100_000
+    return struct.unpack(">II", picture[16:24])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [w50(), w50(queries=2, types=2), generate_workload("ridesharing", 50), ODD, MANY_CLASSES, DEEP, LONG, WIDE, "RETURN COUNT(*) PATTERN A WITHIN 1 s"],
+    ids=["w50", "two", "generated", "odd", "classes", "deep", "long", "wide", "single"],
+)  # fmt: skip
+def test_any_workload_has_a_small_picture(text: str) -> None:
+    width, height = size(template_picture(NamedWorkload("w", text)))
+    assert width > 400
+    assert height > 100
+
+
+def texts(workload: NamedWorkload) -> list[str]:
+    """All that is written in the picture."""
+    from matplotlib.text import Text
+
+    with styled():
+        return [found.get_text() for found in template_figure(workload).findobj(Text) if found.get_text()]
+
+
+def test_the_template_shows_states_queries_and_sharable_parts() -> None:
+    seen = texts(example_workload())
+    for said in (
+        "Request", "Travel", "Pool", "▶ slowing_down", "direct_trips !", "3 of 4", "Travel+ for COUNT(*)", "direct_trips, detours ■",
+        "Travel+ for SUM(Travel.duration)", "No two queries of this class may share a Kleene sub-pattern.",
+    ):  # fmt: skip
+        assert said in seen, said
+    assert any(one.startswith("Class 1: 4 queries, partitioned by district, driver, rider") for one in seen)
+
+
+def test_squares_are_the_members_of_the_sets() -> None:
+    from matplotlib.collections import PathCollection
+
+    workload = NamedWorkload("w", generate_workload("ridesharing", 12))
+    plan = plan_workload(analyse_workload(parse(workload.text)))
+    with styled():
+        drawn = template_figure(workload).findobj(PathCollection)
+    squares = sum(len(one.get_offsets()) for one in drawn)
+    assert squares == sum(len(shared.queries) for shared in plan.sets) > 0
+
+
+def test_labels_of_fifty_queries_are_counts() -> None:
+    seen = texts(NamedWorkload("w", w50()))
+    assert "5 of 50" in seen
+    assert "all" in seen
+    assert max(len(one) for one in seen if "q1" in one) < 40
+
+
+@pytest.mark.parametrize("text", [w50(), DEEP, ODD, WIDE, generate_workload("stock", 20)])
+def test_states_stand_apart_and_steps_lead_right(text: str) -> None:
+    for one in plan_workload(analyse_workload(parse(text))).classes:
+        places = layout(one.template).places
+        assert len(set(places)) == len(one.template.states)
+        sources = {step.source for step in one.template.steps if step.source != step.target}
+        for state in sources:
+            forward = [
+                step
+                for step in one.template.steps
+                if step.source == state and places[step.target][0] > places[state][0]
+            ]
+            assert forward, one.template.states[state].name
+
+
+def test_a_chain_is_drawn_in_its_order() -> None:
+    (one,) = plan_workload(analyse_workload(parse(WIDE))).classes
+    assert [column for column, _ in layout(one.template).places] == list(range(40))
+
+
+def test_markdown_holds_the_picture() -> None:
+    picture = message("nothing to see")
+    size(picture)
+    head, _, data = markdown(picture, "a [b]\nc").partition("base64,")
+    assert head == "![a (b) c](data:image/png;"
+    assert base64.b64decode(data.removesuffix(")")) == picture
+
+
+# --- charts --------------------------------------------------------------------------------------
+
+START = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def published(root: Path, rows: list[dict[str, object]]) -> Warehouse:
+    deltalake.write_deltalake(
+        root / "trend_aggregates", pa.Table.from_pylist(rows, tables.PUBLISHED.schema.remove_metadata())
+    )
+    return Warehouse(root)
+
+
+def result(
+    query: str, hour: int, group: str, log2: float | None, aggregate: str = "COUNT(*)"
+) -> dict[str, object]:
+    start = START + timedelta(hours=hour)
+    return {
+        "query": query, "window_start": start, "window_end": start + timedelta(hours=1), "group_key": group,
+        "aggregate": aggregate, "log2": log2, "workload": "w", "day": start.date(),
+    }  # fmt: skip
+
+
+def drawn_lines(
+    monkeypatch: pytest.MonkeyPatch, warehouse: Warehouse, **options: object
+) -> dict[str, list[plots.Line]]:
+    """What the chart of each query was given to draw."""
+    seen: dict[str, list[plots.Line]] = {}
+    draw = plots._chart
+
+    def kept(axes: object, query: str, aggregate: str, lines: list[plots.Line]) -> None:
+        seen[f"{query} {aggregate}"] = lines
+        draw(axes, query, aggregate, lines)
+
+    monkeypatch.setattr(plots, "_chart", kept)
+    size(results_picture(warehouse, "w", **options))
+    return seen
+
+
+def test_results_are_lines_with_gaps_the_largest_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [result("q", hour, '{"g":"small"}', 1.0) for hour in range(6)]
+    rows += [result("q", hour, '{"g":null}', 5_000.0 + hour) for hour in (0, 1, 5)]
+    rows += [result("q", 2, '{"g":"$\\u0000"}', None), result("q", 0, '{"g":"small"}', 3.0, "AVG(b.v)")]
+    rows += [
+        result("only", 0, '{"a":"x","b":1}', 2.0, "SUM(b.v)"),
+        {**result("q", 0, "{}", 9.0), "workload": "other"},
+    ]
+    seen = drawn_lines(monkeypatch, published(tmp_path, rows))
+    assert list(seen) == ["only SUM(b.v)", "q COUNT(*)"]
+    huge, small, empty = seen["q COUNT(*)"]
+    assert (huge.group, small.group, empty.group) == ("NULL", "small", "$ ")
+    assert [None if math.isnan(one) else one for one in huge.sizes] == [5_000.0, 5_001.0, None, 5_005.0]
+    assert small.sizes == (1.0,) * 6
+    assert math.isnan(empty.sizes[0])
+    assert seen["only SUM(b.v)"][0].group == "a=x, b=1"
+
+
+def test_an_aggregate_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warehouse = published(
+        tmp_path,
+        [result("q", 0, "{}", 1.0), result("q", 0, "{}", 2.0, "AVG(b.v)"), result("p", 0, "{}", 1.0)],
+    )
+    seen = drawn_lines(monkeypatch, warehouse, aggregates={"q": "AVG(b.v)"})
+    assert list(seen) == ["q AVG(b.v)"]
+
+
+def test_results_of_the_example_and_of_fifty_queries_stay_small(tmp_path: Path) -> None:
+    found = execute(example_workload().parsed, generate_stream("ridesharing", 5_000, 7)).results.to_pylist()
+    rows = [{**row, "workload": "w", "day": row["window_start"].date()} for row in found]
+    many = [
+        result(f"q{query}", hour, f'{{"g":"{group}"}}', float((hour * group) % 17 + query))
+        for query in range(50)
+        for hour in range(48)
+        for group in range(60)
+    ]
+    for number, some in enumerate((rows, many)):
+        size(results_picture(published(tmp_path / str(number), some), "w"))
+
+
+def test_without_results_and_decisions_the_pictures_say_so(tmp_path: Path) -> None:
+    nothing = Warehouse(tmp_path)
+    for picture in (
+        results_picture(nothing, "w"),
+        sharing_picture(nothing, "w"),
+        results_picture(published(tmp_path, []), "w"),
+    ):
+        assert size(picture)[1] < 200
+
+
+def decision(pane: int, outcome: str, shared: float = 1.0, alone: float = 2.0) -> dict[str, object]:
+    return {"workload": "w", "pane": pane, "outcome": outcome, "cost_shared": shared, "cost_alone": alone}
+
+
+def test_bins_count_bursts_and_add_up_costs() -> None:
+    rows = [
+        decision(5, "open"),
+        decision(5, "apart", 4.0, 3.0),
+        decision(7, "continue"),
+        decision(7, "merge"),
+        decision(8, "split"),
+    ]
+    found = bins(pa.Table.from_pylist(rows))
+    assert [(one.first_pane, one.bursts, one.shared, one.cost_shared, one.cost_alone) for one in found] == [
+        (5, 2, 1, 5.0, 5.0), (7, 2, 2, 2.0, 4.0), (8, 1, 0, 1.0, 2.0),
+    ]  # fmt: skip
+    many = bins(pa.Table.from_pylist([decision(pane, "open") for pane in range(1_000)]))
+    assert len(many) <= 120
+    assert sum(one.bursts for one in many) == 1_000
+
+
+def test_sharing_over_time_is_drawn(tmp_path: Path) -> None:
+    rows = [decision(pane, "continue" if pane % 3 else "apart") for pane in range(300)]
+    schema = tables.DECISIONS.schema.remove_metadata()
+    deltalake.write_deltalake(tmp_path / "sharing_decisions", pa.Table.from_pylist(rows, schema))
+    _, height = size(sharing_picture(Warehouse(tmp_path), "w"))
+    assert height > 300
+    assert sharing_picture(Warehouse(tmp_path), "other") != sharing_picture(Warehouse(tmp_path), "w")
+
+
+def test_drawing_loads_no_window_and_importing_loads_nothing() -> None:
+    program = (
+        "import sys, pipelines.showing.plots, pipelines.showing.template_picture as t\n"
+        "from pipelines.example import example_workload\n"
+        "assert 'matplotlib' not in sys.modules\n"
+        "t.template_picture(example_workload())\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0, done.stderr
