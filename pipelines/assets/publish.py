@@ -17,6 +17,7 @@ from pipelines.assets.presenting import (
 from pipelines.steps.metrics import Metric, write_metrics
 from pipelines.steps.publish import publish
 from pipelines.steps.slices import rows_by_partition
+from pipelines.steps.wide import publish_wide
 from resources import tables
 from resources.spark import SparkResource
 
@@ -47,6 +48,7 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
         with telling(context):
             settings, warehouse = pipeline.settings(place.name, place.span(context)), pipeline.tables()
             rows = publish(spark.session(), warehouse, settings.workload.name, settings.span)
+            wide = publish_wide(warehouse, settings, settings.span)
         say(
             context,
             f"publish: {rows:,} rows in {warehouse.path_of(tables.PUBLISHED.name)}",
@@ -57,7 +59,10 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
         published = warehouse.dataset(tables.PUBLISHED.name)
         counts = rows_by_partition(published, settings.workload.name, settings.span)
         rows_of_partitions(context, place, tables.PUBLISHED.name, counts)
-        more = {"dagster/column_lineage": copied_lineage(place, tables.PUBLISHED, tables.COMPUTED)}
+        more = {
+            "dagster/column_lineage": copied_lineage(place, tables.PUBLISHED, tables.COMPUTED),
+            "wide tables": dg.MetadataValue.json(wide),
+        }
         whole = None if place.partitions else rows
         return written(place, warehouse, tables.PUBLISHED.name, rows=whole, metrics=metrics, more=more)
 

@@ -249,6 +249,31 @@ def test_what_sql_may_not_do(
     assert not (warehouse / "stolen.csv").exists()
 
 
+@pytest.mark.parametrize(
+    "name", ['x"; DROP VIEW first; --', "it's", "a b", "ünï-é.東京", "${HOME}{{x}}", "50%"]
+)
+def test_names_of_tables_and_columns_are_never_run(warehouse: Path, name: str) -> None:
+    value = f"{name}'; DROP VIEW first; --"
+    rows = pa.table({name.replace('"', "'"): [value]})
+    deltalake.DeltaTable.create(
+        str(warehouse / name),
+        rows.schema,
+        configuration={"hamlet.query": value},
+        raise_if_key_not_exists=False,
+    )
+    deltalake.write_deltalake(str(warehouse / name), rows, mode="append")
+    quoted = '"' + name.replace('"', '""') + '"'
+    assert query(f"FROM {quoted}", warehouse).to_pylist() == rows.to_pylist()
+    about = query("FROM hamlet_tables WHERE query IS NOT NULL", warehouse).to_pylist()
+    assert [(row["table"], row["query"]) for row in about] == [(name, value)]
+    assert query("SELECT count(*) AS n FROM first", warehouse).to_pylist() == [{"n": 2}]
+
+
+def test_what_tables_mean_is_a_view(warehouse: Path) -> None:
+    columns = query("SELECT * FROM hamlet_columns WHERE \"table\" = 'second'", warehouse).to_pylist()
+    assert columns == [{"table": "second", "column": "x", "type": "double", "comment": None}]
+
+
 def test_exit_codes_of_query(warehouse: Path, capsysbinary: Captured) -> None:
     assert main(["query", "SELECT CAST(name AS INTEGER) FROM first", "--warehouse", str(warehouse)]) == 1
     assert main(["query", "SELECT nope", "--warehouse", str(warehouse)]) == 2
