@@ -31,8 +31,10 @@ QUERIES = 9
 GROUPS = 5
 """Groups of a query that have a colour: those of the largest numbers."""
 _FAINT_GROUPS = 40
+_MOST_ROWS = 400_000
+"""Results that are looked at, the latest days of them: a picture is to take seconds."""
 _BINS = 120
-_ALONE = ("apart", "split")
+_ALONE = ("apart", "split", "none", "", None)
 """Outcomes after which no two queries share the burst (`hamlet_core.sharing.burst.Outcome`)."""
 
 
@@ -99,7 +101,18 @@ def _results(warehouse: Warehouse, workload: str) -> pa.Table:
     if not warehouse.exists(tables.PUBLISHED.name):
         return tables.PUBLISHED.schema.remove_metadata().empty_table().select(columns)
     published = warehouse.dataset(tables.PUBLISHED.name)
-    return published.to_table(columns=columns, filter=pc.field("workload") == workload)
+    mine = pc.field("workload") == workload
+    first = _first_day(published.to_table(columns=["day"], filter=mine).column("day"))
+    return published.to_table(
+        columns=columns, filter=mine if first is None else mine & (pc.field("day") >= first)
+    )
+
+
+def _first_day(days: pa.ChunkedArray) -> pa.Scalar | None:
+    """The first of the latest days that have about `_MOST_ROWS` rows together; None where all days have no more."""
+    if len(days) <= _MOST_ROWS:
+        return None
+    return days.take(pc.sort_indices(days)).slice(len(days) - _MOST_ROWS)[0]
 
 
 def _default_aggregates(rows: pa.Table) -> dict[str, str]:

@@ -227,13 +227,20 @@ def test_hamlet_query_prints_them(warehouse: Warehouse, capsysbinary) -> None:
     assert named == {"workload": WORKLOAD, "query": QUERY}
 
 
-@pytest.mark.parametrize(
-    "text", [*filter(None, VALUES), QUERY, "\0", "\\u0024{env:HOME}"], ids=lambda text: ascii(text[:20])
-)
-def test_a_literal_is_its_text_to_spark(spark: SparkSession, text: str) -> None:
+@pytest.mark.parametrize("substitute", ["false", "true"])
+def test_a_literal_is_its_text_to_spark(spark: SparkSession, substitute: str) -> None:
+    texts = [*filter(None, VALUES), QUERY, "\0", "\\u0024{env:HOME}"]
     assert os.environ.get("HOME")
-    assert spark.sql(f"SELECT {literal(text)} AS text").collect()[0]["text"] == text
-    assert spark.range(1).where(f"{literal(text)} = {literal(text)}").count() == 1
+    kept = spark.conf.get("spark.sql.variable.substitute")
+    spark.conf.set("spark.sql.variable.substitute", substitute)
+    try:
+        row = spark.sql(f"SELECT array({', '.join(map(literal, texts))}) AS texts").collect()[0]
+        assert row["texts"] == texts
+        shown = spark.sql("SELECT '${env:HOME}' AS home").collect()[0]["home"]
+    finally:
+        spark.conf.set("spark.sql.variable.substitute", kept)
+    assert kept == "false"
+    assert (shown == os.environ["HOME"]) is (substitute == "true")
 
 
 @pytest.mark.parametrize("name", ["a`b", "a%20b", "a[b]", "a\\b", "a\nb", "a|b", "a^b"])

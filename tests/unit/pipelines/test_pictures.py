@@ -193,6 +193,15 @@ def test_an_aggregate_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert list(seen) == ["q AVG(b.v)"]
 
 
+def test_of_very_many_results_the_latest_days_are_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse = published(tmp_path, [result("q", hour, "{}", 1.0) for hour in range(72)])
+    monkeypatch.setattr(plots, "_MOST_ROWS", 30)
+    (line,) = drawn_lines(monkeypatch, warehouse)["q COUNT(*)"]
+    assert [time.day for time in line.times] == [6] * 24 + [7] * 24
+
+
 def test_results_of_the_example_and_of_fifty_queries_stay_small(tmp_path: Path) -> None:
     found = execute(example_workload().parsed, generate_stream("ridesharing", 5_000, 7)).results.to_pylist()
     rows = [{**row, "workload": "w", "day": row["window_start"].date()} for row in found]
