@@ -16,6 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import fs
 from pyspark.sql import SparkSession
 
 from pipelines.checks.event_rules import event_rules
@@ -145,7 +146,8 @@ def by_polars(_: SparkSession, path: str) -> Rows:
 
 
 def by_pandas(_: SparkSession, path: str) -> Rows:
-    frame = deltalake.DeltaTable(path).to_pandas()
+    # Through Arrow's own file system: the threads of delta-rs' would call into Python when the process ends.
+    frame = deltalake.DeltaTable(path).to_pandas(filesystem=fs.SubTreeFileSystem(path, fs.LocalFileSystem()))
     return [
         {name: None if value is None else value for name, value in row.items()}
         for row in frame.to_dict("records")
