@@ -6,7 +6,8 @@ import dagster as dg
 
 from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
-from pipelines.assets.presenting import computed_lineage, say, table_spec, telling, written
+from pipelines.assets.presenting import computed_lineage, picture, say, table_spec, telling, written
+from pipelines.showing.plots import sharing_picture
 from pipelines.steps.decisions import write_decisions
 from pipelines.steps.execute import ExecuteReport, execute
 from pipelines.steps.metrics import execute_metrics
@@ -44,7 +45,10 @@ def execute_assets(place: Place) -> dg.AssetsDefinition:
         lineage = computed_lineage(place, settings.workload.plans, settings.event_schema.time)
         more = {"dagster/column_lineage": lineage}
         yield written(place, warehouse, tables.COMPUTED.name, rows=rows, metrics=metrics, more=more)
-        yield written(place, warehouse, tables.DECISIONS.name, rows=decisions)
+        shared = picture(sharing_picture(warehouse, settings.workload.name), "sharing over time")
+        yield written(
+            place, warehouse, tables.DECISIONS.name, rows=decisions, more={"sharing over time": shared}
+        )
 
     return compute_aggregates
 

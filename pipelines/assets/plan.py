@@ -4,7 +4,8 @@ import dagster as dg
 
 from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
-from pipelines.assets.presenting import say, table_spec, telling, written
+from pipelines.assets.presenting import picture, say, table_spec, telling, written
+from pipelines.showing.template_picture import template_picture
 from pipelines.steps.planning import plan_markdown, plan_rows, write_plan
 from resources import tables
 from resources.spark import SparkResource
@@ -30,7 +31,10 @@ def plan_asset(place: Place) -> dg.AssetsDefinition:
             rows = plan_rows(workload, context.run.run_id)
         write_plan(spark.session(), warehouse, workload, rows)
         say(context, f"plan: {len(rows)} queries in workload {workload.name}", step="plan", queries=len(rows))
-        page = dg.MetadataValue.md(plan_markdown(rows))
-        return written(place, warehouse, tables.PLAN.name, rows=len(rows), more={"plan": page})
+        more = {
+            "template": picture(template_picture(workload), "merged templates, and who may share"),
+            "plan": dg.MetadataValue.md(plan_markdown(rows)),
+        }
+        return written(place, warehouse, tables.PLAN.name, rows=len(rows), more=more)
 
     return plan_workload

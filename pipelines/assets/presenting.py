@@ -10,6 +10,7 @@ import dagster as dg
 from hamlet_core import QueryPlan
 from hamlet_core.errors import HamletError
 from pipelines.assets.place import Place
+from pipelines.showing.pictures import markdown
 from pipelines.steps.metrics import Metric, metrics_of
 from pipelines.steps.progress import LOG as STEPS
 from resources import tables
@@ -159,6 +160,11 @@ def rows_of_partitions(
         context.add_asset_metadata(
             {"dagster/row_count": count, "dagster/partition_row_count": count}, place.key(table), key
         )
+
+
+def picture(png: bytes, title: str) -> dg.MarkdownMetadataValue:
+    """A picture in the pages."""
+    return dg.MetadataValue.md(markdown(png, title))
 
 
 def recorded_metrics(instance: dg.DagsterInstance, run_id: str) -> Iterator[Metric]:

@@ -6,6 +6,7 @@ from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
 from pipelines.assets.presenting import (
     copied_lineage,
+    picture,
     recorded_metrics,
     rows_of_partitions,
     say,
@@ -14,6 +15,7 @@ from pipelines.assets.presenting import (
     telling,
     written,
 )
+from pipelines.showing.plots import results_picture
 from pipelines.steps.metrics import Metric, write_metrics
 from pipelines.steps.publish import publish
 from pipelines.steps.slices import rows_by_partition
@@ -61,6 +63,9 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
         rows_of_partitions(context, place, tables.PUBLISHED.name, counts)
         more = {
             "dagster/column_lineage": copied_lineage(place, tables.PUBLISHED, tables.COMPUTED),
+            "results over time": picture(
+                results_picture(warehouse, settings.workload.name), "published results"
+            ),
             "wide tables": dg.MetadataValue.json(wide),
         }
         whole = None if place.partitions else rows
