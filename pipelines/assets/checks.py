@@ -12,6 +12,8 @@ from pipelines.checks.events import SuiteReport, check_events
 from pipelines.checks.greta import Comparison, compare_with_greta
 from pipelines.checks.results import check_results
 from pipelines.checks.rules import Outcome, cell, markdown
+from pipelines.settings import JobSettings
+from pipelines.steps.computed import forget_computed
 from resources import tables
 from resources.spark import SparkResource
 
@@ -57,21 +59,30 @@ def result_checks(place: Place) -> tuple[dg.AssetChecksDefinition, ...]:
         """Great Expectations on the results: one row a key, every aggregate there, COUNT(*) from 1, MIN <= AVG <= MAX,
         SUM = AVG * COUNT, and sign, log2, digits and residues that fit the value.
         """
-        span = place.span(context)
-        report = check_results(spark.session(), pipeline.tables(), pipeline.settings(place.name, span), span)
+        settings = pipeline.settings(place.name, place.span(context))
+        report = check_results(spark.session(), pipeline.tables(), settings, settings.span)
+        if any(one.stops for one in report.outcomes):
+            _compute_again_next_time(spark, pipeline, settings)
         return _suite_result(context, "results", report, _IMPOSSIBLE_RESULTS)
 
     @dg.asset_check(asset=place.key(tables.COMPUTED.name), blocking=True)
     def greta_comparison(
-        context: dg.AssetCheckExecutionContext, pipeline: PipelineResource
+        context: dg.AssetCheckExecutionContext, pipeline: PipelineResource, spark: SparkResource
     ) -> dg.AssetCheckResult:
         """The reference engine recomputes results from the raw events; every digit must agree."""
-        span = place.span(context)
-        comparison = compare_with_greta(pipeline.tables(), pipeline.settings(place.name, span), span)
+        settings = pipeline.settings(place.name, place.span(context))
+        comparison = compare_with_greta(pipeline.tables(), settings, settings.span)
+        if comparison.differences:
+            _compute_again_next_time(spark, pipeline, settings)
         say(context, f"greta comparison: {_extent(comparison)}, {len(comparison.differences)} differences")
         return _comparison_result(comparison)
 
     return results_expectations, greta_comparison
+
+
+def _compute_again_next_time(spark: SparkResource, pipeline: PipelineResource, settings: JobSettings) -> None:
+    """Results that a check refuses are not current, although no event has come in since."""
+    forget_computed(spark.session(), pipeline.tables(), settings, ())
 
 
 def _suite_result(
