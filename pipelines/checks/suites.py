@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 
 from pyspark.errors import AnalysisException
@@ -85,7 +86,7 @@ def _impossible(frame: DataFrame, rule: Rule) -> str | None:
 def _validate(frame: DataFrame, name: str, rules: Sequence[Rule]) -> dict[str, bool]:
     """Whether each rule holds, by name, as Great Expectations finds it."""
     # Its import prints remarks, and uses a deprecated module.
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), _main_file():
         warnings.simplefilter("ignore", DeprecationWarning)
         import great_expectations as gx
         from great_expectations.data_context.types.base import ProgressBarsConfig
@@ -99,6 +100,22 @@ def _validate(frame: DataFrame, name: str, rules: Sequence[Rule]) -> dict[str, b
     validation = gx.ValidationDefinition(name=name, data=batch, suite=context.suites.add(suite))
     result = validation.run(batch_parameters={"dataframe": frame}, result_format="BOOLEAN_ONLY")
     return {one.expectation_config.meta["rule"]: bool(one.success) for one in result.results}
+
+
+@contextlib.contextmanager
+def _main_file() -> Iterator[None]:
+    """PySpark takes a process whose main module has no file, as that of a run from Dagster's pages, for doctests of
+    its own, and ends it when Great Expectations asks for Spark Connect.
+    """
+    main = sys.modules["__main__"]
+    if hasattr(main, "__file__"):
+        yield
+        return
+    main.__file__ = __file__
+    try:
+        yield
+    finally:
+        del main.__file__
 
 
 def _expectation(rule: Rule) -> Any:
