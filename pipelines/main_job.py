@@ -22,18 +22,19 @@ from pipelines.steps.metrics import Metric
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """How one check of a run came out; `page` is its table in Markdown."""
+    """How one check of a run came out; `page` is its table in Markdown. One that only warns stops nothing."""
 
     asset: str
     name: str
     passed: bool
     description: str
     page: str
+    warns: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What a run did; it is a success if all checks passed, because a red one stops it."""
+    """What a run did; it is a success if no check is red, because that stops it."""
 
     run_id: str
     success: bool
@@ -125,7 +126,7 @@ def _raise_unless_check(failure: Exception, checks: tuple[CheckResult, ...]) -> 
     for cause in _causes(failure):
         if isinstance(cause, HamletError):
             raise cause
-    if all(check.passed for check in checks):
+    if all(check.passed or check.warns for check in checks):
         raise failure
 
 
@@ -148,6 +149,13 @@ def _checks(instance: dg.DagsterInstance, run_id: str) -> tuple[CheckResult, ...
             ]
             place = one.asset_key.to_user_string()
             found.append(
-                CheckResult(place, one.check_name, one.passed, one.description or "", "\n\n".join(pages))
+                CheckResult(
+                    place,
+                    one.check_name,
+                    one.passed,
+                    one.description or "",
+                    "\n\n".join(pages),
+                    not one.passed and one.severity == dg.AssetCheckSeverity.WARN,
+                )
             )
     return tuple(found)

@@ -90,6 +90,11 @@ LEDGER = Table(
         Column("rows", pa.int64(), "rows that became events"),
         Column("rejected", pa.int64(), "rows in quarantine"),
         Column("ingested_at", TIMESTAMP, "the ingest that read it"),
+        Column(
+            "days",
+            pa.list_(pa.struct([("day", pa.date32()), ("rows", pa.int64()), ("checksum", pa.int64())])),
+            "per UTC day of the events: how many, and a checksum of their values",
+        ),
     ),
 )
 

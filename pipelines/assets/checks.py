@@ -8,28 +8,45 @@ from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
 from pipelines.assets.presenting import say
 from pipelines.checks.differences import Difference
-from pipelines.checks.event_rules import event_rules
+from pipelines.checks.events import SuiteReport, check_events
 from pipelines.checks.greta import Comparison, compare_with_greta
-from pipelines.checks.result_rules import RESULT_RULES
-from pipelines.checks.rules import Outcome, cell, markdown, run_rules
-from pipelines.steps.slices import results_of
+from pipelines.checks.results import check_results
+from pipelines.checks.rules import Outcome, cell, markdown
+from pipelines.settings import JobSettings
+from pipelines.steps.computed import forget_computed
 from resources import tables
 from resources.spark import SparkResource
 
 SHOWN_DIFFERENCES = 50
+
+_DAMAGED_EVENTS = (
+    "rows of `events` are not what the files said: find them in the table below and in DESCRIBE HISTORY, restore the "
+    "version before (RESTORE TABLE), or ingest the files into a new warehouse; for an expectation of your own, correct "
+    "the files or the expectation"
+)
+_IMPOSSIBLE_RESULTS = (
+    "the computed rows cannot be right whatever the events are: keep the warehouse and report it; trend_aggregates still "
+    "has the rows of the last good run"
+)
+_WRONG_RESULTS = (
+    "two engines disagree on these rows: trend_aggregates still has the rows of the last good run; run again, and if "
+    "they still differ keep the warehouse and report it with the first row of the table below"
+)
+_NOTHING_COMPARED = (
+    "no result was compared, because every candidate has more events than the reference engine should take: set a "
+    "larger `largest` for the sample (the work grows with its square)"
+)
 
 
 @dg.asset_check(asset="events", blocking=True)
 def events_expectations(
     context: dg.AssetCheckExecutionContext, pipeline: PipelineResource, spark: SparkResource
 ) -> dg.AssetCheckResult:
-    """Great Expectations on the events: known times and types, right partitions, no row past the ingest."""
-    warehouse = pipeline.tables()
-    outcomes = run_rules(warehouse.read(spark.session(), "events"), "events", event_rules(warehouse))
-    advice = (
-        "rows were written past the ingest, or files of the table are damaged: restore it, or ingest anew"
-    )
-    return _suite_result(context, "events", outcomes, advice)
+    """Great Expectations on the events: types, times, layout, what the user expects; and not one row more, less or
+    other than the files had.
+    """
+    report = check_events(spark.session(), pipeline.tables(), pipeline.expectations())
+    return _suite_result(context, "events", report, _DAMAGED_EVENTS)
 
 
 def result_checks(place: Place) -> tuple[dg.AssetChecksDefinition, ...]:
@@ -39,57 +56,81 @@ def result_checks(place: Place) -> tuple[dg.AssetChecksDefinition, ...]:
     def results_expectations(
         context: dg.AssetCheckExecutionContext, pipeline: PipelineResource, spark: SparkResource
     ) -> dg.AssetCheckResult:
-        """Great Expectations on the results: one row a key, counts from 1, MIN <= AVG <= MAX, sign and log2 that fit."""
-        span = place.span(context)
-        workload = pipeline.settings(place.name, span).workload.name
-        frame = pipeline.tables().read(spark.session(), tables.COMPUTED.name)
-        outcomes = run_rules(frame.where(results_of(workload, span)), "results", RESULT_RULES)
-        advice = "the executor computed something impossible: keep the warehouse and report it"
-        return _suite_result(context, "results", outcomes, advice)
+        """Great Expectations on the results: one row a key, every aggregate there, COUNT(*) from 1, MIN <= AVG <= MAX,
+        SUM = AVG * COUNT, and sign, log2, digits and residues that fit the value.
+        """
+        settings = pipeline.settings(place.name, place.span(context))
+        report = check_results(spark.session(), pipeline.tables(), settings, settings.span)
+        if any(one.stops for one in report.outcomes):
+            _compute_again_next_time(spark, pipeline, settings)
+        return _suite_result(context, "results", report, _IMPOSSIBLE_RESULTS)
 
     @dg.asset_check(asset=place.key(tables.COMPUTED.name), blocking=True)
     def greta_comparison(
-        context: dg.AssetCheckExecutionContext, pipeline: PipelineResource
+        context: dg.AssetCheckExecutionContext, pipeline: PipelineResource, spark: SparkResource
     ) -> dg.AssetCheckResult:
         """The reference engine recomputes results from the raw events; every digit must agree."""
-        comparison = compare_with_greta(pipeline.tables(), pipeline.settings(place.name, place.span(context)))
-        found = comparison.differences
-        say(
-            context,
-            f"greta comparison: {_extent(comparison)}, {len(found)} differences",
-            step="greta",
-            differences=len(found),
-        )
-        return dg.AssetCheckResult(
-            passed=not found,
-            description=_extent(comparison)
-            + (f"; {len(found)} differences: nothing is published" if found else ""),
-            metadata={
-                "compared": comparison.compared,
-                "left out": comparison.left_out,
-                "differences": len(found),
-                "rows that differ": dg.MetadataValue.md(_difference_table(found[:SHOWN_DIFFERENCES])),
-            },
-        )
+        settings = pipeline.settings(place.name, place.span(context))
+        comparison = compare_with_greta(pipeline.tables(), settings, settings.span)
+        if comparison.differences:
+            _compute_again_next_time(spark, pipeline, settings)
+        say(context, f"greta comparison: {_extent(comparison)}, {len(comparison.differences)} differences")
+        return _comparison_result(comparison)
 
     return results_expectations, greta_comparison
 
 
+def _compute_again_next_time(spark: SparkResource, pipeline: PipelineResource, settings: JobSettings) -> None:
+    """Results that a check refuses are not current, although no event has come in since."""
+    forget_computed(spark.session(), pipeline.tables(), settings, ())
+
+
 def _suite_result(
-    context: dg.AssetCheckExecutionContext, suite: str, outcomes: Sequence[Outcome], advice: str
+    context: dg.AssetCheckExecutionContext, suite: str, report: SuiteReport, advice: str
 ) -> dg.AssetCheckResult:
+    """Red and blocking if a rule stops the run; a warning if only rules are broken that warn."""
+    outcomes = report.outcomes
     red = [one for one in outcomes if not one.passed]
-    say(
-        context,
-        f"expectations on {suite}: {len(outcomes) - len(red)} of {len(outcomes)} hold",
-        step=f"check {suite}",
-        broken=len(red),
-    )
-    names = ", ".join(one.rule for one in red)
+    stops = any(one.stops for one in red)
+    say(context, f"expectations on {suite}: {len(outcomes) - len(red)} of {len(outcomes)} hold")
     return dg.AssetCheckResult(
         passed=not red,
-        description=f"broken: {names}; {advice}" if red else f"all {len(outcomes)} rules hold",
-        metadata={"rules": dg.MetadataValue.md(markdown(outcomes)), "broken rules": len(red)},
+        severity=dg.AssetCheckSeverity.ERROR if stops else dg.AssetCheckSeverity.WARN,
+        description=_in_words(outcomes, advice),
+        metadata={
+            "rules": dg.MetadataValue.md(markdown(outcomes)),
+            "broken rules": sum(one.stops for one in red),
+            "warnings": sum(one.warns for one in red),
+            "rows looked at": report.rows,
+        },
+    )
+
+
+def _in_words(outcomes: Sequence[Outcome], advice: str) -> str:
+    stopping = [one.rule for one in outcomes if one.stops]
+    warning = [f"{one.rule} ({one.says})" for one in outcomes if not one.passed and one.warns]
+    parts = [f"broken: {', '.join(stopping)}; {advice}"] if stopping else []
+    parts += [f"warning: {', '.join(warning)}; see events_quarantine for the reasons"] if warning else []
+    return "; ".join(parts) or f"all {len(outcomes)} rules hold"
+
+
+def _comparison_result(comparison: Comparison) -> dg.AssetCheckResult:
+    found = comparison.differences
+    words = _extent(comparison)
+    if found:
+        words += f"; {len(found)} differences, the first: {_first(found[0])}; nothing is published: {_WRONG_RESULTS}"
+    elif comparison.blind:
+        words += f"; {_NOTHING_COMPARED}"
+    return dg.AssetCheckResult(
+        passed=not found and not comparison.blind,
+        severity=dg.AssetCheckSeverity.WARN if comparison.blind else dg.AssetCheckSeverity.ERROR,
+        description=words,
+        metadata={
+            "compared": comparison.compared,
+            "left out": comparison.left_out,
+            "differences": len(found),
+            "rows that differ": dg.MetadataValue.md(_difference_table(found[:SHOWN_DIFFERENCES])),
+        },
     )
 
 
@@ -98,6 +139,12 @@ def _extent(comparison: Comparison) -> str:
         return f"everything recomputed ({comparison.compared:,} rows)"
     left_out = f", {comparison.left_out} left out as too large" if comparison.left_out else ""
     return f"{comparison.compared} results recomputed{left_out}"
+
+
+def _first(one: Difference) -> str:
+    window = f"{one.window_start.isoformat()} to {one.window_end.isoformat()}"
+    numbers = f", {one.column} {one.stored} and not {one.expected}" if one.column else ""
+    return f"query {one.query}, window {window}, group {one.group_key}: {one.aggregate} is {one.problem}{numbers}"
 
 
 def _difference_table(found: Sequence[Difference]) -> str:

@@ -10,6 +10,7 @@ import dagster as dg
 from pydantic import Field
 
 from pipelines.example import example_events, example_workload
+from pipelines.expectations import Expectations
 from pipelines.folder import WorkloadFolder
 from pipelines.reading import ColumnOptions
 from pipelines.settings import (
@@ -51,6 +52,10 @@ class PipelineResource(dg.ConfigurableResource, ABC):
     @abstractmethod
     def needs(self) -> Needs:
         """What all queries want of the table of events."""
+
+    def expectations(self) -> Expectations:
+        """What the user expects of the events; nothing, as long as nothing is said."""
+        return Expectations()
 
     @abstractmethod
     def waits(self) -> float:

@@ -51,8 +51,14 @@ class Difference:
         return cls(problem, row["query"], *bounds, *names, column, str(stored), str(expected))
 
 
-def differences(stored: Iterable[Row], expected: Iterable[Row]) -> tuple[Difference, ...]:
-    """Everything in which the rows differ, in the order of query, window, group and aggregate."""
+def differences(
+    stored: Iterable[Row], expected: Iterable[Row], digits: str | None = None
+) -> tuple[Difference, ...]:
+    """Everything in which the rows differ, in the order of query, window, group and aggregate.
+
+    `digits` is the column that must agree entirely: `exact`, `fingerprint`, or none of them. An expected row may have
+    `magnitude`: log2 of a bound on the sum of its absolute terms, which scaled arithmetic keeps its promise by.
+    """
     found: list[Difference] = []
     left: dict[Key, Row] = {}
     for row in stored:
@@ -64,7 +70,7 @@ def differences(stored: Iterable[Row], expected: Iterable[Row]) -> tuple[Differe
         if ours is None:
             found.append(Difference.of(Problem.MISSING, row))
         else:
-            found.extend(_unequal(ours, row))
+            found.extend(_unequal(ours, row, digits))
     found.extend(Difference.of(Problem.SURPLUS, row) for row in left.values())
     return tuple(sorted(found, key=lambda one: (one.query, one.window_start, one.group_key, one.aggregate)))
 
@@ -73,24 +79,47 @@ def _key(row: Row) -> Key:
     return row["query"], row["window_start"], row["group_key"], row["aggregate"]
 
 
-def _unequal(stored: Row, expected: Row) -> Iterable[Difference]:
-    """A digit string or residue is compared where it is stored: scaled rows have none."""
+def _unequal(stored: Row, expected: Row, digits: str | None) -> Iterable[Difference]:
+    allowed = _allowed(expected)
     pairs = {
         "window_end": stored["window_end"] == expected["window_end"],
-        "value": close(stored["value"], expected["value"]),
-        "sign": stored["sign"] == expected["sign"] or _drowned(stored),
-        "log2": close(stored["log2"], expected["log2"]),
-        "exact": stored["exact"] in (expected["exact"], None),
-        "fingerprint": stored["fingerprint"] in (expected["fingerprint"], None),
+        "value": _same_value(stored["value"], expected["value"], allowed),
+        "sign": stored["sign"] == expected["sign"] or _drowned(stored, expected, allowed),
+        "log2": _same_log2(stored["log2"], expected["log2"], allowed),
     }
+    if digits is not None:
+        pairs[digits] = stored[digits] == expected[digits]
     for column, same in pairs.items():
         if not same:
             yield Difference.of(Problem.DIFFERENT, expected, column, stored[column], expected[column])
 
 
-def _drowned(row: Row) -> bool:
-    """Scaled arithmetic may withhold the sign of a value that cancelled out, never that of another."""
-    return row["sign"] is None and row["value"] is not None and row["aggregate"].startswith(("SUM(", "AVG("))
+def _allowed(expected: Row) -> float | None:
+    """log2 of the absolute error that scaled arithmetic may make; None for a number without terms of both signs."""
+    magnitude = expected.get("magnitude")
+    return None if magnitude is None else magnitude + math.log2(RELATIVE)
+
+
+def _same_value(stored: float | None, expected: float | None, allowed: float | None) -> bool:
+    if stored is None or expected is None or allowed is None:
+        return close(stored, expected)
+    return close(stored, expected) or abs(stored - expected) <= 2.0 ** min(allowed, 1023.0)
+
+
+def _same_log2(stored: float | None, expected: float | None, allowed: float | None) -> bool:
+    if close(stored, expected) or allowed is None:
+        return close(stored, expected)
+    if stored is None or expected is None or expected - allowed < 2:
+        # The sum is no larger than its error: of its logarithm only that is known.
+        return max(x for x in (stored, expected, -math.inf) if x is not None) <= allowed + 3
+    return abs(stored - expected) <= 3 * 2.0 ** (allowed - expected)
+
+
+def _drowned(stored: Row, expected: Row, allowed: float | None) -> bool:
+    """Whether the error of a sum may be as large as the sum: then its sign may be withheld, or even the other one."""
+    if allowed is None:
+        return stored["sign"] is None and expected["sign"] == 0
+    return expected["log2"] is None or bool(expected["log2"] <= allowed)
 
 
 def close(stored: float | None, expected: float | None) -> bool:

@@ -1,11 +1,12 @@
 """The GRETA comparison: recompute stored results from the raw events with the reference engine, and compare.
 
-Small tables are recomputed entirely, large ones by a sample. The reference reads the Delta table `events` itself.
+Small slices of the stream are recomputed entirely, large ones by a sample. The reference reads the Delta table `events`
+itself, and shares no step with the executor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -13,15 +14,23 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet_core import EventSchema, QueryPlan, run
+from hamlet_core import EventSchema, Query, QueryPlan, run
 from hamlet_core.events import TIME_UNITS
+from hamlet_core.language.syntax import Aggregate, AggregateFunction
 from pipelines.checks.differences import Difference, Row, differences
 from pipelines.checks.raw_events import RawEvents, key_of_group
-from pipelines.checks.sampling import Sample, from_events, from_results
+from pipelines.checks.sampling import Ending, Sample, draw
 from pipelines.settings import JobSettings
-from pipelines.steps.slices import results_filter
+from pipelines.spans import Span
 from resources import tables
 from resources.warehouse import Warehouse
+
+_EVENTS_AT_ONCE = 500_000
+"""Events of samples that are held in memory together, about."""
+
+_DIGITS = {"exact": "exact", "modular": "fingerprint"}
+_TOTALS = (AggregateFunction.SUM, AggregateFunction.AVG)
+_EXTREMES = (AggregateFunction.MIN, AggregateFunction.MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +41,15 @@ class Comparison:
     compared: int
     """(query, window, group) that were recomputed; for everything: rows."""
     left_out: int
-    """Samples with more events than the reference engine should take."""
+    """Candidates with more events than the reference engine should take."""
+    stored: int
+    """Rows that there are to compare."""
     differences: tuple[Difference, ...]
+
+    @property
+    def blind(self) -> bool:
+        """There are results, and none of them could be compared."""
+        return bool(self.stored and not self.compared and not self.differences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,71 +61,124 @@ class _Reference:
     plans: dict[str, QueryPlan]
     schema: EventSchema
     unit: int
-    final_until: datetime | None
+    ending: Ending
+
+    @property
+    def digits(self) -> str | None:
+        """The column in which not one digit may differ."""
+        return _DIGITS.get(self.settings.execute.arithmetic)
 
     def rows(self, names: Iterable[str], events: pa.Table) -> list[Row]:
-        """Recompute these queries over some events; windows as timestamps, only final ones."""
+        """Recompute these queries over some events; windows as timestamps, only those of the span that are final."""
         workload = self.settings.workload.parsed
+        arithmetic = self.settings.execute.arithmetic
         queries = tuple(self.plans[name].query for name in names)
-        modular = self.settings.execute.arithmetic == "modular"
+        asked = queries if arithmetic == "exact" else tuple(_with_magnitudes(query) for query in queries)
         found = run(
-            replace(workload, queries=queries),
+            replace(workload, queries=asked),
             events,
             schema=self.schema,
             engine="greta",
-            arithmetic="modular" if modular else "exact",
+            arithmetic="modular" if arithmetic == "modular" else "exact",
         )
-        rows = (self._in_time(row) for row in found.to_pylist())
-        return [row for row in rows if self.asked(row["window_end"])]
+        rows = [self._in_time(row) for row in found.to_pylist()]
+        if arithmetic != "exact":
+            rows = list(_magnitudes(rows, queries))
+        return [row for row in rows if self.ending.has(row["window_end"])]
 
-    def asked(self, end: datetime) -> bool:
-        """Whether windows that end then are of the span, and final."""
-        span = self.settings.span
-        bounds = [bound for bound in (span.until, self.final_until) if bound is not None]
-        return (span.after is None or end > span.after) and all(end <= bound for bound in bounds)
-
-    def _in_time(self, row: dict[str, Any]) -> Row:
+    def _in_time(self, row: dict[str, Any]) -> dict[str, Any]:
         for name in ("window_start", "window_end"):
             if isinstance(row[name], int):
                 row[name] = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=row[name] * self.unit)
         return row
 
 
-def compare_with_greta(warehouse: Warehouse, settings: JobSettings) -> Comparison:
-    """Compare `computed_aggregates` of the workload with what the reference engine finds in `events`."""
-    table = warehouse.dataset(tables.COMPUTED.name)
-    stored = table.to_table(filter=results_filter(settings.workload.name, settings.span))
-    reference = _reference(warehouse, settings, stored)
-    options = settings.sample
-    count = reference.events.rows.count_rows()
-    if count <= options.everything_up_to:
-        expected = reference.rows(reference.plans, reference.events.rows.to_table())
-        return Comparison(True, len(expected), 0, differences(stored.to_pylist(), expected))
-    half = options.size // 2
-    chosen = from_results(stored, reference.events.types, options.size - half)
-    drawn = from_events(reference.events, tuple(reference.plans.values()), settings.origin, half)
-    chosen += tuple(one for one in drawn if reference.asked(one.window_end))
-    return _compare_samples(reference, stored, tuple(dict.fromkeys(chosen)), options.largest)
+def compare_with_greta(warehouse: Warehouse, settings: JobSettings, span: Span | None = None) -> Comparison:
+    """Compare the computed windows of a span, else that of the settings, with what the reference finds in `events`."""
+    span = settings.span if span is None else span
+    stored = _stored(warehouse, settings.workload.name, span)
+    reference = _reference(warehouse, settings, span, stored)
+    options, events = settings.sample, reference.events
+    if events.count <= options.everything_up_to:
+        expected = reference.rows(reference.plans, events.everything())
+        found = differences(stored.to_pylist(), expected, reference.digits)
+        return Comparison(True, len(expected), 0, stored.num_rows, found)
+    plans = tuple(reference.plans.values())
+    drawn = draw(events, stored, plans, reference.ending, options.size, options.largest)
+    found = tuple(_sample_differences(reference, stored, drawn.samples))
+    return Comparison(False, len(drawn.samples), drawn.left_out, stored.num_rows, found)
 
 
-def _compare_samples(
-    reference: _Reference, stored: pa.Table, samples: Sequence[Sample], largest: int
-) -> Comparison:
-    found: list[Difference] = []
-    left_out = 0
+def _sample_differences(
+    reference: _Reference, stored: pa.Table, samples: Sequence[Sample]
+) -> Iterator[Difference]:
+    places = {sample: sample.place(reference.plans[sample.query]) for sample in samples}
+    counts = dict(zip(samples, reference.events.counts(list(places.values())), strict=True))
+    for pack in _packs(samples, counts):
+        for sample, events in zip(
+            pack, reference.events.of_places([places[sample] for sample in pack]), strict=True
+        ):
+            rows = reference.rows((sample.query,), events)
+            expected = [row for row in rows if row["window_start"] == sample.window_start]
+            yield from differences(_at(stored, sample), expected, reference.digits)
+
+
+def _packs(samples: Sequence[Sample], counts: dict[Sample, int]) -> Iterator[list[Sample]]:
+    """Samples in their order, as many together as memory should hold."""
+    pack: list[Sample] = []
+    held = 0
     for sample in samples:
-        plan = reference.plans[sample.query]
-        events = reference.events.of(plan, sample.window_start, sample.window_end, sample.group, largest)
-        if events is None:
-            left_out += 1
+        if pack and held + counts[sample] > _EVENTS_AT_ONCE:
+            yield pack
+            pack, held = [], 0
+        pack.append(sample)
+        held += counts[sample]
+    if pack:
+        yield pack
+
+
+def _with_magnitudes(query: Query) -> Query:
+    """The query with MIN, MAX and COUNT beside each SUM and AVG: they bound the sum of absolute terms."""
+    wanted = dict.fromkeys(aggregate.label for aggregate in query.aggregates)
+    more: list[Aggregate] = []
+    for aggregate in query.aggregates:
+        if aggregate.function in _TOTALS:
+            alias, attribute = aggregate.alias, aggregate.attribute
+            beside = [Aggregate(function, alias, attribute) for function in _EXTREMES]
+            for one in (*beside, Aggregate(AggregateFunction.COUNT, alias)):
+                if one.label not in wanted:
+                    wanted[one.label] = None
+                    more.append(one)
+    return replace(query, returns=(*query.returns, *more))
+
+
+def _magnitudes(rows: Sequence[dict[str, Any]], queries: Sequence[Query]) -> Iterator[dict[str, Any]]:
+    """The rows that the queries ask for; a SUM or AVG over terms of both signs with a bound on its absolute terms."""
+    by_key = {(row["query"], row["window_start"], row["group_key"], row["aggregate"]): row for row in rows}
+    asked = {query.name: {one.label: one for one in query.aggregates} for query in queries}
+    for row in rows:
+        aggregate = asked[row["query"]].get(row["aggregate"])
+        if aggregate is None:
             continue
-        expected = [
-            row
-            for row in reference.rows((sample.query,), events)
-            if row["window_start"] == sample.window_start
-        ]
-        found.extend(differences(_at(stored, sample), expected))
-    return Comparison(False, len(samples) - left_out, left_out, tuple(found))
+        if aggregate.function in _TOTALS:
+            over = f"({aggregate.alias}.{aggregate.attribute})"
+            key = row["query"], row["window_start"], row["group_key"]
+            low, high = by_key[*key, f"MIN{over}"], by_key[*key, f"MAX{over}"]
+            count = by_key[*key, f"COUNT({aggregate.alias})"]
+            if low["sign"] == -1 and high["sign"] == 1:
+                times = count["log2"] if aggregate.function is AggregateFunction.SUM else 0.0
+                row["magnitude"] = max(low["log2"], high["log2"]) + times
+        yield row
+
+
+def _stored(warehouse: Warehouse, workload: str, span: Span) -> pa.Table:
+    table = warehouse.dataset(tables.COMPUTED.name)
+    wanted = pc.field("workload") == workload
+    if span.after is not None:
+        wanted &= pc.field("window_end") > pa.scalar(span.after, tables.TIMESTAMP)
+    if span.until is not None:
+        wanted &= pc.field("window_end") <= pa.scalar(span.until, tables.TIMESTAMP)
+    return table.to_table(filter=wanted)
 
 
 def _at(stored: pa.Table, sample: Sample) -> list[Row]:
@@ -119,20 +188,19 @@ def _at(stored: pa.Table, sample: Sample) -> list[Row]:
     return rows
 
 
-def _reference(warehouse: Warehouse, settings: JobSettings, stored: pa.Table) -> _Reference:
-    """The events of the version that the results were computed from."""
-    version = stored.column("events_version")[0].as_py() if stored.num_rows else None
-    rows = warehouse.dataset("events", version)
-    latest = max((file.partition["day"] for file in warehouse.files("events", version)), default=None)
+def _reference(warehouse: Warehouse, settings: JobSettings, span: Span, stored: pa.Table) -> _Reference:
+    """The events of the latest version that a stored result was computed from: late ones may have come since."""
+    version = pc.max(stored.column("events_version")).as_py() if stored.num_rows else None
     final = None
+    latest = max((file.partition["day"] for file in warehouse.files("events", version)), default=None)
     if latest is not None and not settings.execute.flush:
         final = datetime.combine(date.fromisoformat(latest), datetime.min.time(), UTC)
-    schema = settings.event_schema
+    schema, plans = settings.event_schema, settings.workload.plans
     return _Reference(
         settings=settings,
-        events=RawEvents(rows, rows.schema),
-        plans={plan.name: plan for plan in settings.workload.plans},
+        events=RawEvents.of(warehouse, version, plans, schema, settings.origin, span),
+        plans={plan.name: plan for plan in plans},
         schema=schema,
         unit=TIME_UNITS[schema.time_unit],
-        final_until=final,
+        ending=Ending(span, final, settings.origin),
     )

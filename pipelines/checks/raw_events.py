@@ -3,42 +3,130 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from hamlet_core import QueryPlan
+from hamlet_core import EventSchema, QueryPlan
+from pipelines.spans import Span
 from resources import tables
+from resources.warehouse import Warehouse
 
 Group = tuple[tuple[str, Any], ...]
 """GROUP-BY attributes and their values, as the events have them."""
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """The events that one (query, window, group) can see; times are microseconds from the epoch."""
+
+    types: frozenset[str]
+    start: int
+    end: int
+    group: Group
+
+
+@dataclass(frozen=True)
 class RawEvents:
-    """The Delta table `events` at one version, as an Arrow data set."""
+    """The events of a version of the Delta table that the windows of a span read, and their columns that queries read."""
 
     rows: ds.Dataset
     types: pa.Schema
+    wanted: pc.Expression
+    columns: tuple[str, ...]
 
-    def of(self, plan: QueryPlan, start: datetime, end: datetime, group: Group, most: int) -> pa.Table | None:
-        """All columns of the events a query could see in one window and group; None if there are more than `most`."""
-        wanted = pc.field("event_time") >= pa.scalar(start, tables.TIMESTAMP)
-        wanted &= pc.field("event_time") < pa.scalar(end, tables.TIMESTAMP)
-        wanted &= pc.field("event_type").isin(sorted(plan.types))
-        for name, value in group:
-            column = pc.field(name)
-            wanted &= (
-                column.is_null() if value is None else column == pa.scalar(value, self.types.field(name).type)
-            )
-        found = self.rows.head(most + 1, filter=wanted, batch_readahead=1, fragment_readahead=1)
-        return None if found.num_rows > most else found
+    @classmethod
+    def of(
+        cls,
+        warehouse: Warehouse,
+        version: int | None,
+        plans: Sequence[QueryPlan],
+        schema: EventSchema,
+        origin: int,
+        span: Span,
+    ) -> RawEvents:
+        """Only files of days that the span reaches into are opened."""
+        types = pa.schema(warehouse.open("events", version).schema().to_arrow())
+        start, end = span.reads([(plan.within, plan.slide) for plan in plans], origin)
+        first = start.astimezone(UTC).date().isoformat() if start is not None else ""
+        last = end.astimezone(UTC).date().isoformat() if end is not None else "9999-12-31"
+        files = warehouse.files("events", version)
+        paths = [file.path for file in files if first <= file.partition["day"] <= last]
+        rows = ds.dataset(paths, schema=types, format="parquet") if paths else ds.dataset(types.empty_table())
+        wanted = pc.field("event_type").isin(sorted({name for plan in plans for name in plan.types}))
+        if start is not None:
+            wanted &= pc.field("event_time") >= pa.scalar(start, tables.TIMESTAMP)
+        if end is not None:
+            wanted &= pc.field("event_time") < pa.scalar(end, tables.TIMESTAMP)
+        read = {schema.time, schema.type, "event_time", "event_type"}
+        read |= {name for plan in plans for name in (*plan.columns, *plan.group_by)}
+        return cls(rows, types, wanted, tuple(name for name in types.names if name in read))
+
+    @cached_property
+    def count(self) -> int:
+        """How many events there are."""
+        return int(self.rows.count_rows(filter=self.wanted))
+
+    def everything(self) -> pa.Table:
+        """All of them."""
+        return self.rows.to_table(columns=list(self.columns), filter=self.wanted)
+
+    def batches(self, columns: Collection[str]) -> Iterator[pa.RecordBatch]:
+        """Some of their columns, in an order that is the same for the same version."""
+        return self.rows.to_batches(columns=sorted(columns), filter=self.wanted)
+
+    def counts(self, places: Sequence[Place]) -> list[int]:
+        """The number of events of each place; one pass over types, times and groups."""
+        found = [0] * len(places)
+        names = {name for place in places for name, _ in place.group}
+        for batch in self.batches({"event_time", "event_type", *names}):
+            for number, rows in _inside(batch, places):
+                found[number] += len(rows)
+        return found
+
+    def of_places(self, places: Sequence[Place]) -> list[pa.Table]:
+        """All columns of the events of each place; one pass."""
+        found: list[list[pa.RecordBatch]] = [[] for _ in places]
+        for batch in self.batches(self.columns):
+            for number, rows in _inside(batch, places):
+                found[number].append(batch.take(pa.array(rows)))
+        schema = pa.schema([self.types.field(name) for name in sorted(self.columns)])
+        return [
+            pa.Table.from_batches(batches, schema) if batches else schema.empty_table() for batches in found
+        ]
+
+
+def _inside(batch: pa.RecordBatch, places: Sequence[Place]) -> Iterator[tuple[int, np.ndarray]]:
+    """Which rows of a batch belong to which place, for those that any row belongs to."""
+    times = np.asarray(batch.column("event_time").cast(pa.int64()))
+    if not len(times):
+        return
+    earliest, latest = times.min(), times.max()
+    typed: dict[frozenset[str], np.ndarray] = {}
+    for number, place in enumerate(places):
+        if place.start > latest or place.end <= earliest:
+            continue
+        if place.types not in typed:
+            among = pc.is_in(batch.column("event_type"), value_set=pa.array(sorted(place.types), pa.string()))
+            typed[place.types] = np.asarray(among)
+        rows = np.flatnonzero((times >= place.start) & (times < place.end) & typed[place.types])
+        for name, value in place.group:
+            rows = rows[_equal(batch.column(name).take(pa.array(rows)), value)]
+        if len(rows):
+            yield number, rows
+
+
+def _equal(values: pa.Array, value: Any) -> np.ndarray:
+    same = pc.is_null(values) if value is None else pc.equal(values, pa.scalar(value, values.type))
+    return np.asarray(pc.fill_null(same, False))
 
 
 def group_of_key(key: str, types: pa.Schema) -> Group:

@@ -1,34 +1,23 @@
-"""Great Expectations, in code only: rules in, one outcome per rule out, with the rows that break it.
-
-All rules of a suite are looked at in one pass; only a broken one costs another, to find the rows to show.
-"""
+"""What a suite of checks consists of: rules as values, and how each came out."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import logging
-import sys
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, assert_never
-
-from pyspark.sql import Column, DataFrame, Row
-from pyspark.sql.functions import coalesce, col, expr, lit
-
-from pipelines.steps.layout import quoted
-
-SHOWN_ROWS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class RowRule:
-    """`holds`, a condition in Spark SQL, is true for every row; NULL is not true. `says` is the rule for people."""
+    """`holds`, a condition in Spark SQL, is true for a share of at least `mostly` of the rows; NULL is not true.
+
+    `says` is the rule for people; one that `warns` stops nothing.
+    """
 
     name: str
     says: str
     holds: str
+    mostly: float = 1.0
+    warns: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +25,7 @@ class NotNullRule:
     """A column has no NULL."""
 
     column: str
+    warns: bool = False
 
     @property
     def name(self) -> str:
@@ -49,12 +39,18 @@ class NotNullRule:
 
 
 @dataclass(frozen=True, slots=True)
-class RowCountRule:
-    """The table has exactly so many rows."""
+class TypeRule:
+    """A column is of one of these classes of Spark types; `says` names them for people."""
 
-    name: str
+    column: str
     says: str
-    rows: int
+    classes: tuple[str, ...]
+    warns: bool = False
+
+    @property
+    def name(self) -> str:
+        """A stable name."""
+        return f"type of {self.column}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +60,10 @@ class UniqueRule:
     name: str
     says: str
     columns: tuple[str, ...]
+    warns: bool = False
 
 
-Rule = RowRule | NotNullRule | RowCountRule | UniqueRule
+Rule = RowRule | NotNullRule | TypeRule | UniqueRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,113 +75,28 @@ class Outcome:
     passed: bool
     broken: int = 0
     examples: str = ""
+    warns: bool = False
 
-
-def run_rules(frame: DataFrame, name: str, rules: Sequence[Rule]) -> tuple[Outcome, ...]:
-    """Validate a Spark frame as one suite; outcomes in the order of the rules."""
-    conditions = {
-        rule.name: coalesce(expr(rule.holds), lit(False)) for rule in rules if isinstance(rule, RowRule)
-    }
-    judged = frame.withColumns(conditions).persist()
-    try:
-        passed = _validate(judged, name, rules)
-        return tuple(
-            Outcome(rule.name, rule.says, True) if passed[rule.name] else _broken(judged, rule, frame.columns)
-            for rule in rules
-        )
-    finally:
-        judged.unpersist()
-
-
-def _validate(frame: DataFrame, name: str, rules: Sequence[Rule]) -> dict[str, bool]:
-    """Whether each rule holds, by name, as Great Expectations finds it."""
-    # Its import prints remarks, and uses a deprecated module.
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), _main_file():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        import great_expectations as gx
-        from great_expectations.data_context.types.base import ProgressBarsConfig
-
-    logging.getLogger("great_expectations").setLevel(logging.WARNING)
-    context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = ProgressBarsConfig(globally=False, metric_calculations=False)
-    source = context.data_sources.add_spark("warehouse", persist=False)
-    batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe("all")
-    suite = gx.ExpectationSuite(name, expectations=[_expectation(rule) for rule in rules])
-    validation = gx.ValidationDefinition(name=name, data=batch, suite=context.suites.add(suite))
-    result = validation.run(batch_parameters={"dataframe": frame}, result_format="BOOLEAN_ONLY")
-    return {one.expectation_config.meta["rule"]: bool(one.success) for one in result.results}
-
-
-@contextlib.contextmanager
-def _main_file() -> Iterator[None]:
-    """PySpark takes a process whose main module has no file, as that of a run from Dagster's pages, for doctests of
-    its own, and ends it when Great Expectations asks for Spark Connect.
-    """
-    main = sys.modules["__main__"]
-    if hasattr(main, "__file__"):
-        yield
-        return
-    main.__file__ = __file__
-    try:
-        yield
-    finally:
-        del main.__file__
-
-
-def _expectation(rule: Rule) -> Any:
-    from great_expectations import expectations as gxe
-
-    known = {"meta": {"rule": rule.name}}
-    match rule:
-        case RowRule(name):
-            return gxe.ExpectColumnValuesToBeInSet(column=name, value_set=[True], **known)
-        case NotNullRule(column):
-            return gxe.ExpectColumnValuesToNotBeNull(column=column, **known)
-        case RowCountRule():
-            return gxe.ExpectTableRowCountToEqual(value=rule.rows, **known)
-        case UniqueRule():
-            return gxe.ExpectCompoundColumnsToBeUnique(column_list=list(rule.columns), **known)
-    assert_never(rule)
-
-
-def _broken(frame: DataFrame, rule: Rule, columns: Sequence[str]) -> Outcome:
-    """The outcome of a broken rule: how many rows are against it, and the first of them."""
-    match rule:
-        case RowRule(name):
-            rows = frame.where(~col(name)).select(_as_text(columns))
-        case NotNullRule(column):
-            rows = frame.where(col(column).isNull()).select(_as_text(columns))
-        case UniqueRule():
-            rows = frame.groupBy(*rule.columns).count().where("count > 1")
-        case RowCountRule():
-            found = frame.count()
-            return Outcome(
-                rule.name, rule.says, False, abs(found - rule.rows), f"{found} rows, not {rule.rows}"
-            )
-        case _:
-            assert_never(rule)
-    return Outcome(
-        rule.name, rule.says, False, rows.count(), "; ".join(_shown(row) for row in rows.take(SHOWN_ROWS))
-    )
-
-
-def _as_text(columns: Sequence[str]) -> list[Column]:
-    """Columns as Spark writes them: it knows years that Python's datetime does not."""
-    return [col(quoted(name)).cast("string").alias(name) for name in columns]
-
-
-def _shown(row: Row) -> str:
-    return ", ".join(f"{name}={value}" for name, value in row.asDict().items() if value is not None)
+    @property
+    def stops(self) -> bool:
+        """Whether a run must not go on past it."""
+        return not self.passed and not self.warns
 
 
 def markdown(outcomes: Sequence[Outcome]) -> str:
-    """The outcomes as a Markdown table."""
+    """The outcomes as a Markdown table, those that stop a run first."""
     head = "| rule | what it says | passed | rows against it | such as |\n|---|---|---|---|---|\n"
+    ordered = sorted(outcomes, key=lambda one: (not one.stops, one.passed))
     return head + "\n".join(
-        f"| {cell(one.rule)} | {cell(one.says)} | {'yes' if one.passed else '**no**'} "
-        f"| {one.broken} | {cell(one.examples)} |"
-        for one in outcomes
+        f"| {cell(one.rule)} | {cell(one.says)} | {_mark(one)} | {one.broken} | {cell(one.examples)} |"
+        for one in ordered
     )
+
+
+def _mark(outcome: Outcome) -> str:
+    if outcome.passed:
+        return "yes"
+    return "no (a warning)" if outcome.warns else "**no**"
 
 
 def cell(text: object) -> str:

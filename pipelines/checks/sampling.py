@@ -1,6 +1,7 @@
 """Which (query, window, group) the GRETA check recomputes: by hash, so that the same tables give the same sample.
 
 One half is drawn from the stored rows (finds wrong and surplus ones), one half from the events (finds missing ones).
+What has more events than the reference engine should take is left out, and another one is drawn in its place.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import hashlib
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet_core import QueryPlan
+from hamlet_core.pattern.conditions import attributes
 from hamlet_core.windows import WindowSpec
-from pipelines.checks.raw_events import Group, RawEvents, group_of_key
+from pipelines.checks.raw_events import Group, Place, RawEvents, group_of_key
+from pipelines.spans import Span, microseconds, moment
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+_DRAWN = 4
+"""Candidates per sample: so many are looked at before a sample stays smaller than asked."""
+
+_WITHOUT_SCAN = 30
+"""How many times as many events the reference takes of a query that compares no neighbours: its work is linear."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Windows to compare: those that end in a span and are final; window 0 starts at `origin` microseconds."""
+
+    span: Span
+    final_until: datetime | None
+    origin: int
+
+    def has(self, end: datetime) -> bool:
+        """Whether a window that ends then is one of them."""
+        bounds = (self.span.until, self.final_until)
+        return (self.span.after is None or end > self.span.after) and all(
+            bound is None or end <= bound for bound in bounds
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,40 +55,93 @@ class Sample:
     window_end: datetime
     group: Group
 
+    def place(self, plan: QueryPlan) -> Place:
+        """Where its events are."""
+        return Place(plan.types, microseconds(self.window_start), microseconds(self.window_end), self.group)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A sample that the reference can take, and how many candidates it could not."""
+
+    samples: tuple[Sample, ...]
+    left_out: int
+
+
+def draw(
+    events: RawEvents, stored: pa.Table, plans: Sequence[QueryPlan], ending: Ending, size: int, largest: int
+) -> Drawn:
+    """A sample of `size`, of which none has more events than the reference should take.
+
+    `largest` is the limit for queries that compare neighbours, which cost the square of the events.
+    """
+    by_name = {plan.name: plan for plan in plans}
+    half = size // 2
+    rows = from_results(stored, events.types, _DRAWN * (size - half))
+    windows = from_events(events, plans, ending, _DRAWN * half)
+    candidates = tuple(dict.fromkeys((*rows, *windows)))
+    counts = events.counts([one.place(by_name[one.query]) for one in candidates])
+    limits = {plan.name: largest * (1 if compares_neighbours(plan) else _WITHOUT_SCAN) for plan in plans}
+    fits = {one: count <= limits[one.query] for one, count in zip(candidates, counts, strict=True)}
+    first, out = _first_that_fit(rows, fits, size - half)
+    second, more = _first_that_fit(windows, fits, half)
+    return Drawn(tuple(dict.fromkeys((*first, *second))), len({*out, *more}))
+
+
+def _first_that_fit(
+    candidates: Iterable[Sample], fits: dict[Sample, bool], size: int
+) -> tuple[list[Sample], list[Sample]]:
+    """The first candidates that fit, and those that were passed over for them."""
+    chosen: list[Sample] = []
+    passed: list[Sample] = []
+    for one in candidates:
+        if len(chosen) < size:
+            (chosen if fits[one] else passed).append(one)
+    return chosen, passed
+
+
+def compares_neighbours(plan: QueryPlan) -> bool:
+    """Whether a condition of the query reads two events of a trend."""
+    return any(attribute.next for attribute in attributes(plan.query.where))
+
 
 def from_results(stored: pa.Table, types: pa.Schema, size: int) -> tuple[Sample, ...]:
-    """Samples of what the table of results has."""
+    """Samples of what the table of results has, in the order of their ranks."""
     names = ("query", "window_start", "window_end", "group_key")
     keys = stored.group_by(list(names)).aggregate([]).select(names).to_pydict()
     chosen = heapq.nsmallest(size, zip(*keys.values(), strict=True), key=_rank)
     return tuple(Sample(query, start, end, group_of_key(key, types)) for query, start, end, key in chosen)
 
 
-def from_events(events: RawEvents, plans: Sequence[QueryPlan], origin: int, size: int) -> tuple[Sample, ...]:
-    """Samples of windows and groups that have an event, whether or not a result is stored for them.
-
-    `origin` is where window 0 starts, in microseconds from the epoch.
-    """
+def from_events(
+    events: RawEvents, plans: Sequence[QueryPlan], ending: Ending, size: int
+) -> tuple[Sample, ...]:
+    """Samples of windows and groups that have an event, whether or not a result is stored for them; query by query."""
     each = -(-size // max(len(plans), 1))
     pools: dict[str, list[tuple[int, int, Group]]] = {plan.name: [] for plan in plans}
-    names = sorted({name for plan in plans for name in plan.group_by})
+    names = {name for plan in plans for name in plan.group_by}
     first = 0
-    for batch in events.rows.to_batches(columns=["event_time", "event_type", *names]):
+    for batch in events.batches({"event_time", "event_type", *names}):
         ranks = scramble(np.arange(first, first + batch.num_rows, dtype=np.uint64))
         first += batch.num_rows
         for plan in plans:
-            pools[plan.name] = heapq.nsmallest(
-                each, [*pools[plan.name], *_candidates(batch, ranks, plan, each)], key=lambda one: one[0]
-            )
-    return tuple(sample for plan in plans for sample in _windows(plan, pools[plan.name], origin))
+            pool = pools[plan.name]
+            found = _candidates(batch, ranks, plan, each, pool[-1][0] if len(pool) == each else None)
+            pools[plan.name] = heapq.nsmallest(each, [*pool, *found], key=lambda one: one[0])
+    drawn = [list(_windows(plan, pools[plan.name], ending)) for plan in plans]
+    turns = max(map(len, drawn), default=0)
+    return tuple(
+        dict.fromkeys(samples[turn] for turn in range(turns) for samples in drawn if turn < len(samples))
+    )
 
 
 def _candidates(
-    batch: pa.RecordBatch, ranks: np.ndarray, plan: QueryPlan, most: int
+    batch: pa.RecordBatch, ranks: np.ndarray, plan: QueryPlan, most: int, below: int | None
 ) -> Iterator[tuple[int, int, Group]]:
     """(rank, time, group) of the events of the batch that a query reads, of the lowest ranks."""
     among = pc.is_in(batch.column("event_type"), value_set=pa.array(sorted(plan.types), pa.string()))
-    places = np.flatnonzero(np.asarray(among))
+    wanted = np.asarray(among)
+    places = np.flatnonzero(wanted if below is None else wanted & (ranks < np.uint64(below)))
     lowest = places[np.argsort(ranks[places], kind="stable")[:most]]
     times = np.asarray(batch.column("event_time").cast(pa.int64()))
     for place in lowest.tolist():
@@ -74,13 +149,15 @@ def _candidates(
         yield int(ranks[place]), int(times[place]), group
 
 
-def _windows(plan: QueryPlan, pool: Iterable[tuple[int, int, Group]], origin: int) -> Iterator[Sample]:
-    spec = WindowSpec(plan.within, plan.slide, origin)
+def _windows(plan: QueryPlan, pool: Iterable[tuple[int, int, Group]], ending: Ending) -> Iterator[Sample]:
+    spec = WindowSpec(plan.within, plan.slide, ending.origin)
     for rank, time, group in pool:
         indices = spec.indices(time)
-        if indices:
-            start, end = spec.bounds(indices[rank % len(indices)])
-            yield Sample(plan.name, _EPOCH + start * _MICROSECOND, _EPOCH + end * _MICROSECOND, group)
+        if not indices:
+            continue
+        start, end = spec.bounds(indices[rank % len(indices)])
+        if ending.has(moment(end)):
+            yield Sample(plan.name, moment(start), moment(end), group)
 
 
 def _rank(key: object) -> bytes:

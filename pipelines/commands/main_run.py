@@ -117,7 +117,13 @@ def show_steps(summary: RunSummary) -> None:
 def show_checks(summary: RunSummary) -> None:
     """The checks of a run, green or red; the rows behind a red one below it."""
     for check in summary.checks:
-        mark = click.style("green", fg="green") if check.passed else click.style("RED  ", fg="red", bold=True)
+        mark = (
+            click.style("green", fg="green")
+            if check.passed
+            else click.style("warns", fg="yellow")
+            if check.warns
+            else click.style("RED  ", fg="red", bold=True)
+        )
         click.echo(f"  {mark}  {check.name} on {check.asset}: {check.description}")
         if not check.passed:
             click.echo(check.page, err=True)

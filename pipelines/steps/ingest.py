@@ -5,17 +5,19 @@ Re-running ingests nothing twice. A killed ingest leaves rows without a ledger e
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import col, lit, to_date
+from pyspark.sql.functions import col, count, lit, to_date
 
 from pipelines.reading import SourceFile, decide, discover, ignored
 from pipelines.settings import Source
+from pipelines.steps.contents import DayContent, checksum
 from pipelines.steps.drift import columns_for_table
 from pipelines.steps.layout import Layout, quoted, refuse_impossible_names, source_properties
 from pipelines.steps.ledger import Ledger, Skipped, remove_killed_ingests
@@ -27,11 +29,12 @@ from resources.warehouse import Warehouse, WarehouseError
 
 @dataclass(frozen=True, slots=True)
 class IngestedFile:
-    """A file that went in: rows that became events, rows in quarantine."""
+    """A file that went in: rows that became events (also by day, as the ledger keeps them), rows in quarantine."""
 
     name: str
     rows: int
     rejected: int
+    days: tuple[DayContent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ def _ingest_files(
     now = ledger.next_ingest(datetime.now(UTC))
     parsed = parse_files(spark, files, columns, source.options).persist(StorageLevel.DISK_ONLY)
     try:
-        done = _counted(parsed, files)
+        done = _counted(parsed, files, columns.names)
         if columns.names:
             _write_events(warehouse, parsed, columns, source, needs, sum(file.rows for file in done), now)
         if any(file.rejected for file in done):
@@ -116,13 +119,30 @@ def _ingest_files(
     return done
 
 
-def _counted(parsed: DataFrame, files: Sequence[SourceFile]) -> tuple[IngestedFile, ...]:
-    """Good and rejected rows of each file; this is the pass that reads the files."""
-    bad = col(quoted(REJECTED)).isNotNull()
-    counts = parsed.groupBy("source_file", bad.alias("bad")).count().toArrow().to_pylist()
-    found = {(row["source_file"], row["bad"]): row["count"] for row in counts}
+def _counted(
+    parsed: DataFrame, files: Sequence[SourceFile], names: Sequence[str]
+) -> tuple[IngestedFile, ...]:
+    """Good rows of each file by day, and rejected ones; this is the pass that reads the files."""
+    keys = (
+        col("source_file"),
+        col(quoted(REJECTED)).isNotNull().alias("bad"),
+        to_date("event_time").alias("day"),
+    )
+    counts = parsed.groupBy(*keys).agg(count("*").alias("rows"), checksum(names).alias("checksum"))
+    days: dict[str, list[DayContent]] = defaultdict(list)
+    rejected: Counter[str] = Counter()
+    for row in counts.toArrow().to_pylist():
+        if row["bad"]:
+            rejected[row["source_file"]] += row["rows"]
+        else:
+            days[row["source_file"]].append(DayContent(row["day"], row["rows"], row["checksum"]))
     return tuple(
-        IngestedFile(file.name, found.get((file.name, False), 0), found.get((file.name, True), 0))
+        IngestedFile(
+            file.name,
+            sum(one.rows for one in days[file.name]),
+            rejected[file.name],
+            tuple(sorted(days[file.name], key=lambda one: one.day)),
+        )
         for file in files
     )
 
@@ -180,6 +200,7 @@ def _write_ledger(
             "rows": counted.rows,
             "rejected": counted.rejected,
             "ingested_at": now,
+            "days": [asdict(one) for one in counted.days],
         }
         for file, counted in zip(files, done, strict=True)
     ]

@@ -21,6 +21,15 @@ FORBIDDEN = {
     "resources": {"pipelines"},
     "pipelines.reading": {"pyspark", "dagster", "resources", "pipelines.steps", "pipelines.assets"},
     "pipelines.steps": {"dagster", "pipelines.assets", "pipelines.definitions", "pipelines.cli"},
+    "pipelines.checks": {
+        "dagster",
+        "pipelines.assets",
+        "pipelines.definitions",
+        "pipelines.cli",
+        "pipelines.steps.execute",
+        "pipelines.steps.file_tasks",
+        "pipelines.steps.merging",
+    },
     "pipelines.assets": {"pipelines.definitions", "pipelines.cli"},
     "tests.oracle": {
         "hamlet_core.engines",
@@ -81,6 +90,14 @@ def test_no_forbidden_import(package: str) -> None:
         if is_in(name, banned)
     ]
     assert wrong == []
+
+
+@pytest.mark.parametrize("module", ["greta", "raw_events", "sampling", "differences"])
+def test_the_reference_shares_no_step_with_the_executor(module: str) -> None:
+    path = ROOT / f"pipelines/checks/{module}.py"
+    read = imports(f"pipelines.checks.{module}", path)
+    banned = ("pipelines.steps", "hamlet_core.encoded", "hamlet_core.engines", "pyspark")
+    assert [name for name in sorted(read) if any(is_in(name, one) for one in banned)] == []
 
 
 def test_the_rooms_of_the_core_look_one_way() -> None:

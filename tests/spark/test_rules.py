@@ -2,138 +2,359 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from pipelines.checks.event_rules import event_rules
-from pipelines.checks.result_rules import RESULT_RULES
-from pipelines.checks.rules import run_rules
+from pipelines.checks.events import check_events
+from pipelines.checks.group_rules import Operand, group_rules
+from pipelines.checks.ledger_rules import CONTENT_RULES, CONTENTS, FILES, file_rules
+from pipelines.checks.result_rules import result_rules
+from pipelines.checks.results import outcomes_of
+from pipelines.checks.suites import run_rules
+from pipelines.expectations import ColumnExpectation, ColumnType, ExpectationError, Expectations
 from pipelines.settings import Source
 from pipelines.steps.ingest import Needs, ingest
 from pipelines.steps.merging import RESULT_SCHEMA
 from resources.warehouse import Warehouse
-from tests.spark.pipeline_cases import stream, write_csv
+from tests.spark.pipeline_cases import settings_for, stream, write_csv
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-GOOD = {
-    "query": "good", "window_start": START, "window_end": START + timedelta(days=1), "group_key": "{}",
-    "aggregate": "COUNT(*)", "value": 4.0, "sign": 1, "log2": 2.0, "workload": "w", "day": date(2026, 1, 1),
+DAY = timedelta(days=1)
+PRIME = 2**61 - 1
+TEXT = """
+few: RETURN g, COUNT(*) PATTERN A a GROUP-BY g WITHIN 1 d
+all: RETURN g, COUNT(*), COUNT(a), SUM(a.v), AVG(a.v), MIN(a.v), MAX(a.v) PATTERN A a+ GROUP-BY g WITHIN 1 d
+"""
+V = Operand("a", "v", "A")
+ALL = {"COUNT(*)": 4.0, "COUNT(a)": 4.0, "SUM(a.v)": 10.0, "AVG(a.v)": 2.5, "MIN(a.v)": 1.0, "MAX(a.v)": 4.0}
+NOTHING = {"value": None, "sign": None, "log2": None, "exact": None, "fingerprint": None}
+
+
+def number(value: float, arithmetic: str, aggregate: str) -> dict[str, object]:
+    """A value with everything that goes with it."""
+    counted = aggregate.startswith(("COUNT", "SUM"))
+    return {
+        "value": value,
+        "sign": int(math.copysign(1, value)) if value else 0,
+        "log2": math.log2(abs(value)) if value else None,
+        "exact": str(Fraction(value)) if arithmetic == "exact" else None,
+        "fingerprint": int(value) % PRIME if arithmetic == "modular" and counted else None,
+    }
+
+
+def one(tag: str, arithmetic: str = "exact", **changes: object) -> list[dict[str, object]]:
+    """The one row of a group of the query `few`."""
+    sound = {
+        "query": "few", "window_start": START, "window_end": START + DAY, "group_key": tag, "aggregate": "COUNT(*)",
+        "workload": "test", "day": START.date(), **number(4.0, arithmetic, "COUNT"),
+    }  # fmt: skip
+    return [{**sound, **changes}]
+
+
+def group(tag: str, arithmetic: str = "exact", **changes: object) -> list[dict[str, object]]:
+    """The rows of a group of the query `all`; `changes` by function, a number or columns."""
+    rows = []
+    for aggregate, value in ALL.items():
+        change = changes.get(aggregate.split("(")[0], value) if aggregate != "COUNT(*)" else value
+        told = change if isinstance(change, dict) else number(change, arithmetic, aggregate)
+        rows += one(tag, arithmetic, query="all", aggregate=aggregate, **told)
+    return rows
+
+
+# The rule -> rows of a group against it; the name of the group is the name of the rule.
+BROKEN = {
+    "query is known": one("query is known", query=None),
+    "window_start is known": one("window_start is known", window_start=None),
+    "window_end is known": one("window_end is known", window_end=None),
+    "group_key is known": one("group_key is known", group_key=None),
+    "aggregate is known": one("aggregate is known", aggregate=None),
+    "windows have a length": one("windows have a length", window_end=START, day=date(2025, 12, 31)),
+    "day fits window": one("day fits window", day=date(2026, 1, 2)),
+    "a row is a trend": one("a row is a trend", value=0.0, sign=0, log2=None, exact="0"),
+    "counts are counts": group("counts are counts", COUNT=-4.0),
+    "numbers are finite": group("numbers are finite", MAX={**NOTHING, "value": math.inf, "sign": 1, "log2": math.inf}),
+    "sign fits value": group("sign fits value", MAX={**number(4.0, "", ""), "sign": -1}),
+    "log2 fits value": group("log2 fits value", MAX={**number(4.0, "", ""), "log2": 2.1}),
+    "nothing or too large": group("nothing or too large", MAX={**NOTHING, "sign": 1, "log2": 5.0}),
+    "query is the workload's": one("query is the workload's", query="another"),
+    "window is the query's": one(
+        "window is the query's", window_start=START + DAY / 2, window_end=START + 3 * DAY / 2, day=date(2026, 1, 2)
+    ),
+    "counts have digits": one("counts have digits", exact=None),
+    "digits fit value": group("digits fit value", SUM={**number(10.0, "exact", ""), "exact": "11"}),
+    "no residues": one("no residues", fingerprint=4),
+    "no digits": one("no digits", "modular", exact="4"),
+    "residues in range": one("residues in range", "modular", fingerprint=PRIME),
+    "residues fit counts": one("residues fit counts", "modular", fingerprint=5),
+    "one row a key": [*group("one row a key"), *group("one row a key")[2:3]],
+    "complete": group("complete")[:-1],
+    "MIN <= AVG <= MAX": group("MIN <= AVG <= MAX", MIN=2.75),
+    "nothing is nothing": group("nothing is nothing", MIN=NOTHING),
+    "SUM = AVG * COUNT": group("SUM = AVG * COUNT", COUNT=5.0),
+    "SUM between extremes": group("SUM between extremes", SUM=17.0, AVG=4.0, COUNT=4.0),
 }  # fmt: skip
-NUMBER = {"aggregate": "SUM(a.v)"}
+MODULAR = {"no digits", "residues in range", "residues fit counts"}
 
-
-def result(query: str, **changes: object) -> dict[str, object]:
-    return {**GOOD, "query": query, **changes}
-
-
-# The rule -> rows of which the last is against it, and against no other rule.
-BROKEN_RESULTS: dict[str, list[dict[str, object]]] = {
-    "query is known": [{**GOOD, "query": None, "group_key": "no query"}],
-    "window_start is known": [result("r1", window_start=None, window_end=START + timedelta(days=1))],
-    "window_end is known": [result("r2", window_end=None)],
-    "group_key is known": [result("r3", group_key=None)],
-    "aggregate is known": [result("r4", aggregate=None)],
-    "one row a key": [result("r5"), result("r5")],
-    "windows have a length": [result("r6", window_end=START, day=date(2025, 12, 31))],
-    "day fits window": [result("r7", day=date(2026, 1, 2))],
-    "a row is a trend": [result("r8", value=0.0, sign=0, log2=None)],
-    "counts are counts": [result("r9", aggregate="COUNT(a)", value=-4.0, sign=-1)],
-    "numbers are finite": [result("r10", **NUMBER, value=float("inf"), log2=float("inf"))],
-    "sign fits value": [result("r11", **NUMBER, sign=-1)],
-    "log2 fits value": [result("r12", **NUMBER, log2=2.1)],
-    "nothing or too large": [result("r13", **NUMBER, value=None, sign=1, log2=5.0)],
-    "MIN <= AVG <= MAX": [
-        result("r14", aggregate="MAX(a.v)", value=2.0, log2=1.0),
-        result("r14", aggregate="MIN(a.v)", value=1.0, log2=0.0),
-        result("r14", aggregate="AVG(a.v)"),
-    ],
+# Rows against a rule, where not only its own is: some wrong rows cannot but be wrong twice.
+MORE = {
+    "log2 fits value": 2,
+    "window is the query's": 2,
+    "counts have digits": 2,
+    "complete": 4,
+    "SUM = AVG * COUNT": 2,
+    "SUM between extremes": 2,
+    "residues fit counts": 2,
 }
-SOUND_RESULTS = [
-    result("ok"),
-    result("ok", aggregate="COUNT(a)", value=0.0, sign=0, log2=None),
-    result("ok", aggregate="COUNT(b)", value=None, sign=1, log2=5000.0),
-    result("ok", aggregate="SUM(a.v)", value=1e-30, sign=None, log2=-99.65784284662087),
-    result("ok", aggregate="MIN(a.v)", value=1.0, log2=0.0),
-    result("ok", aggregate="AVG(a.v)", value=1.0, log2=0.0),
-    result("ok", aggregate="MAX(a.v)", value=None, sign=None, log2=None),
-    result("ok", aggregate="MIN(b.v)", value=None, sign=None, log2=None),
-    result("ok", aggregate="MAX(b.v)", value=-4.0, sign=-1),
-]
 
 
-def outcomes(spark, rows):
+def sound(arithmetic: str) -> list[dict[str, object]]:
+    """Everything that can be."""
+    huge = {"value": None, "sign": 1, "log2": 5000.25, "exact": None, "fingerprint": None}
+    if arithmetic == "exact":
+        huge |= {"exact": str(round(2**0.25 * 10**15) * 2**5000 // 10**15)}
+    if arithmetic == "modular":
+        huge |= {"fingerprint": 7}
+    return [
+        *one("o1", arithmetic),
+        *one("o2", arithmetic, **huge),
+        *group("g1", arithmetic),
+        *group("g2", arithmetic, COUNT=huge, SUM={**huge, "log2": 5000.25 + math.log2(2.5)} | (
+            {"exact": str(int(huge["exact"]) * 5 // 2)} if arithmetic == "exact" else {})),
+        *group("nothing", arithmetic, SUM=0.0, AVG=NOTHING, MIN=NOTHING, MAX=NOTHING),
+        *group("negative", arithmetic, SUM=-10.0, AVG=-2.5, MIN=-4.0, MAX=-1.0),
+        *group("zero", arithmetic, SUM=0.0, AVG=0.0, MIN=-1.0, MAX=1.0),
+        *([] if arithmetic == "exact" else
+          group("cancelled", arithmetic, SUM={**number(1e-9, "", ""), "sign": None}, AVG={**number(1e-9, "", ""), "sign": None},
+                MIN=-8.0, MAX=8.0)),
+    ]  # fmt: skip
+
+
+def outcomes(spark, rows, arithmetic="exact", complete=frozenset({V})):
     frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
-    return {one.rule: one for one in run_rules(frame, "results", RESULT_RULES)}
+    settings = settings_for(Path("none"), Path("none"), text=TEXT, arithmetic=arithmetic)
+    return {found.rule: found for found in outcomes_of(frame, settings, complete)}
 
 
-def test_rules_on_results_turn_red_for_their_row_alone(spark):
-    assert set(BROKEN_RESULTS) == {rule.name for rule in RESULT_RULES}
-    found = outcomes(spark, SOUND_RESULTS + [row for rows in BROKEN_RESULTS.values() for row in rows])
-    for name, rows in BROKEN_RESULTS.items():
-        # A comparison with NULL is not true: a row without a key or an end breaks these rules, too.
-        more = {
-            "windows have a length": 2,
-            "day fits window": 1,
-            "a row is a trend": 1,
-            "counts are counts": 1,
-            "MIN <= AVG <= MAX": 1,
-            "log2 fits value": 1,
-        }
+def test_every_rule_on_results_has_rows_against_it():
+    plans = settings_for(Path("none"), Path("none"), text=TEXT).workload.plans
+    ours = {rule.name for kind in ("exact", "modular", "scaled") for rule in result_rules(plans, 0, kind)}
+    assert ours | {rule.name for rule in group_rules(plans)} == BROKEN.keys()
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "modular"])
+def test_rules_on_results_turn_red_for_their_row(spark, arithmetic):
+    asked = {name: rows for name, rows in BROKEN.items() if (name in MODULAR) == (arithmetic == "modular")}
+    found = outcomes(
+        spark, [*sound(arithmetic), *(row for rows in asked.values() for row in rows)], arithmetic
+    )
+    for name, rows in asked.items():
         assert not found[name].passed, name
-        assert found[name].broken <= 1 + more.get(name, 0), (name, found[name])
-        shown = rows[-1]["query"] or rows[-1]["group_key"]
-        assert shown in found[name].examples, (name, found[name])
+        assert found[name].broken == MORE.get(name, 1), found[name]
+        assert (rows[0]["group_key"] or "query=few") in found[name].examples
 
 
-def test_rules_on_results_accept_everything_that_can_be(spark):
-    assert [one for one in outcomes(spark, SOUND_RESULTS).values() if not one.passed] == []
+@pytest.mark.parametrize("arithmetic", ["exact", "modular", "scaled"])
+def test_rules_on_results_accept_everything_that_can_be(spark, arithmetic):
+    found = outcomes(spark, sound(arithmetic), arithmetic)
+    assert [one for one in found.values() if not one.passed] == []
+
+
+def test_a_sum_of_fewer_values_than_events_is_right_only_where_values_may_be_missing(spark):
+    fewer = group("fewer", COUNT=6.0)
+    assert not outcomes(spark, fewer)["SUM = AVG * COUNT"].passed
+    assert outcomes(spark, fewer, complete=frozenset())["SUM = AVG * COUNT"].passed
+    assert not outcomes(spark, group("more", COUNT=3.0), complete=frozenset())["SUM = AVG * COUNT"].passed
+
+
+EXPECTED = Expectations(
+    columns=(
+        ColumnExpectation("v", ColumnType.INTEGER, 0, 19, most_null=0.5),
+        ColumnExpectation("w", ColumnType.NUMBER, low=-1.25),
+        ColumnExpectation("event_time", high=datetime(9000, 1, 1, tzinfo=UTC)),
+    ),
+    unique=(("time", "type", "k", "g", "v"), ("w",)),
+    most_duplicates=0.2,
+    ahead=timedelta(days=365),
+)
 
 
 @pytest.fixture(scope="module")
 def warehouse(spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("rules")
-    warehouse = Warehouse(folder / "warehouse")
-    needs = Needs(frozenset(), (frozenset({"k"}),))
-    ingest(spark, warehouse, Source(str(write_csv(stream(40), folder / "events.csv"))), needs)
-    return warehouse
+    ingested = Warehouse(folder / "warehouse")
+    rows = stream(40)
+    for number, part in enumerate((rows.slice(0, 30), rows.slice(30))):
+        write_csv(part, folder / f"events/{number}.csv")
+    ingest(spark, ingested, Source(str(folder / "events")), Needs(frozenset({"v"}), (frozenset({"k"}),)))
+    return ingested
 
 
-# The rule -> what is wrong with the row.
+# The rule -> what is wrong with the row, or with the whole table: rows instead of one, a column of another type.
 BROKEN_EVENTS: dict[str, dict[str, object]] = {
     "event_time is known": {"event_time": None},
     "event_type is known": {"event_type": None},
     "source_file is known": {"source_file": None},
     "ingested_at is known": {"ingested_at": None},
-    "every ingest is known": {"ingested_at": START},
     "day fits time": {"day": date(2001, 1, 1)},
-    "bucket in range": {"bucket": 2},
-    "years 1 to 9999": {"event_time": "far"},
-    "numbers are finite": {"w": float("nan")},
+    "bucket fits key": {"bucket": 2},
+    "years 1 to 9999": {
+        "event_time": 10_000 * 365 * 86_400 * 1_000_000
+    },  # beyond what Python's datetime can say
+    "time fits source": {"time": 2**62},
+    "type fits source": {"type": "other"},
+    "numbers are finite": {"w": math.nan},
+    "range of v": {"v": 20},
+    "range of w": {"w": -1.5},
+    "range of event_time": {"event_time": datetime(9001, 1, 1, tzinfo=UTC)},
+    "not ahead of its ingest": {"ingested_at": datetime(1900, 1, 1, tzinfo=UTC)},
 }
+BROKEN_TABLES = {
+    "values in v": {"v": None},
+    "few copies": {},
+    "time, type, k, g, v unique": {},
+    "w unique": {},
+}
+TYPES = ("event_time", "event_type", "source_file", "ingested_at", "day", "bucket", "v", "w")
 
 
-def test_rules_on_events_turn_red_for_their_row_alone(spark, warehouse):
-    rules = event_rules(warehouse)
-    assert {rule.name for rule in rules} == {*BROKEN_EVENTS, "rows add up"}
+def rules_of(warehouse, expectations=EXPECTED):
+    return event_rules(warehouse.schema("events"), warehouse.properties("events"), expectations)
+
+
+def with_rows(spark, warehouse, changes):
     table = warehouse.rows("events")
     good = table.slice(0, 1).to_pylist()[0]
-    rows = [{**good, **change, "g": name} for name, change in BROKEN_EVENTS.items()]
-    for row in rows:
-        if row["event_time"] == "far":
-            row["event_time"] = 10_000 * 365 * 86_400 * 1_000_000  # beyond what Python's datetime can say
-    added = pa.Table.from_pylist(rows, schema=table.schema)
-    frame = warehouse.read(spark, "events").unionByName(spark.createDataFrame(added))
-    found = {one.rule: one for one in run_rules(frame, "events", rules)}
-    assert not found["rows add up"].passed
-    assert found["rows add up"].broken == len(rows)
+    added = pa.Table.from_pylist([{**good, **change} for change in changes], schema=table.schema)
+    return warehouse.read(spark, "events").unionByName(spark.createDataFrame(added))
+
+
+def test_every_rule_on_events_has_something_against_it(warehouse):
+    ours = {f"type of {name}" for name in TYPES} | BROKEN_EVENTS.keys() | BROKEN_TABLES.keys()
+    assert {rule.name for rule in rules_of(warehouse)} == ours
+
+
+def test_rules_on_events_turn_red_for_their_row(spark, warehouse):
+    frame = with_rows(spark, warehouse, [{"g": name, **change} for name, change in BROKEN_EVENTS.items()])
+    found = {one.rule: one for one in run_rules(frame, "events", rules_of(warehouse))}
     for name in BROKEN_EVENTS:
         assert not found[name].passed, name
         assert name in found[name].examples, found[name]
-        assert found[name].broken <= 3, found[name]
+
+
+def test_rules_on_shares_and_keys_turn_red(spark, warehouse):
+    for name, change in BROKEN_TABLES.items():
+        rules = [rule for rule in rules_of(warehouse) if rule.name == name]
+        (found,) = run_rules(with_rows(spark, warehouse, [change] * 60), "events", rules)
+        assert not found.passed, name
+        assert found.broken, name
+
+
+def test_rules_on_types_turn_red_and_other_rules_survive_it(spark, warehouse):
+    frame = warehouse.read(spark, "events")
+    for name in TYPES:
+        kind = "timestamp" if name in ("event_type", "source_file") else "string"
+        retyped = frame.withColumn(name, frame[name].cast(kind) if kind == "string" else frame["event_time"])
+        rules = [rule for rule in rules_of(warehouse) if rule.name == f"type of {name}"]
+        (found,) = run_rules(retyped, "events", rules)
+        assert (found.passed, found.examples) == (False, f"the type is {kind}")
+    found = {one.rule: one for one in run_rules(frame.drop("day", "v"), "events", rules_of(warehouse))}
+    assert not found["type of day"].passed
+    assert "cannot be asked" in found["day fits time"].examples
+    assert not found["time, type, k, g, v unique"].passed
+    assert found["years 1 to 9999"].passed
 
 
 def test_rules_on_events_accept_what_was_ingested(spark, warehouse):
-    found = run_rules(warehouse.read(spark, "events"), "events", event_rules(warehouse))
-    assert [one for one in found if not one.passed] == []
+    found = check_events(spark, warehouse)
+    assert [one for one in found.outcomes if not one.passed] == []
+    assert found.rows == 40
+    declared = replace(EXPECTED, unique=(), columns=EXPECTED.columns[:2])
+    assert [one for one in check_events(spark, warehouse, declared).outcomes if not one.passed] == []
+
+
+# The rule -> changes of a row of CONTENTS, or of FILES, that is all right.
+CONTENT = {"source_file": "a.csv", "ingested_at": START, "day": START.date(), "known": True, "rows": 3,
+           "rows_of_the_file": 3, "checksum": 5, "checksum_of_the_file": 5}  # fmt: skip
+BROKEN_CONTENTS = {
+    "every ingest is known": {"known": False, "rows_of_the_file": None, "checksum_of_the_file": None},
+    "rows add up": {"rows": 4, "checksum": 6},
+    "no event has changed": {"checksum": 6},
+}
+FILE = {
+    "source_file": "a.csv",
+    "ingested_at": START,
+    "rows": 9,
+    "rejected": 9,
+    "same_content": 1,
+    "same_events": 1,
+}
+BROKEN_FILES = {
+    "no content twice": {"same_content": 2},
+    "no events twice": {"same_events": 2},
+    "enough rows are events": {"rejected": 1000},
+    "files are mostly events": {"rejected": 10},
+}
+
+
+def judged(spark, rows, schema, rules):
+    found = run_rules(spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema)), "rows", rules)
+    return [one.rule for one in found if not one.passed]
+
+
+def test_rules_on_contents_and_files_turn_red_alone(spark):
+    files = file_rules(Expectations())
+    assert {rule.name for rule in CONTENT_RULES} == BROKEN_CONTENTS.keys()
+    assert {rule.name for rule in files} == BROKEN_FILES.keys()
+    assert judged(spark, [CONTENT], CONTENTS, CONTENT_RULES) == []
+    for name, change in BROKEN_CONTENTS.items():
+        assert judged(spark, [CONTENT, {**CONTENT, **change}], CONTENTS, CONTENT_RULES) == [name]
+    much = {**FILE, "rows": 100}
+    assert judged(spark, [FILE, much], FILES, files) == []
+    for name, change in BROKEN_FILES.items():
+        wrong = judged(spark, [{**FILE, **change}, much], FILES, files)
+        assert wrong == [name] or (name == "enough rows are events" and wrong[0] == name), wrong
+    assert (
+        judged(spark, [{**FILE, "same_events": 2}], FILES, file_rules(Expectations(equal_files=True))) == []
+    )
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ColumnExpectation("v", low=2, high=1),
+        lambda: ColumnExpectation("v", low=math.nan),
+        lambda: ColumnExpectation("v", low=1, high=START),
+        lambda: ColumnExpectation("v", most_null=1.5),
+        lambda: ColumnExpectation("v", high=2**70),
+        lambda: Expectations(most_rejected=-0.1),
+        lambda: Expectations(most_duplicates=2),
+        lambda: Expectations(ahead=-DAY),
+        lambda: Expectations(unique=((),)),
+        lambda: Expectations(unique=(("v", "v"),)),
+        lambda: Expectations(columns=(ColumnExpectation("v"), ColumnExpectation("v"))),
+    ],
+)
+def test_expectations_that_cannot_be_are_refused(make):
+    with pytest.raises(ExpectationError, match="E535"):
+        make()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Expectations(columns=(ColumnExpectation("absent"),)),
+        Expectations(unique=(("v", "absent"),)),
+        Expectations(columns=(ColumnExpectation("g", low=1),)),
+        Expectations(columns=(ColumnExpectation("v", low=START),)),
+    ],
+)
+def test_expectations_that_do_not_fit_the_table_are_refused(warehouse, wrong):
+    with pytest.raises(ExpectationError, match="E536"):
+        rules_of(warehouse, wrong)
