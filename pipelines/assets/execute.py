@@ -11,6 +11,7 @@ from pipelines.showing.plots import sharing_picture
 from pipelines.steps.decisions import write_decisions
 from pipelines.steps.execute import ExecuteReport, execute
 from pipelines.steps.metrics import execute_metrics
+from pipelines.steps.slices import rows_by_partition
 from resources import tables
 from resources.spark import SparkResource
 
@@ -41,13 +42,20 @@ def execute_assets(place: Place) -> dg.AssetsDefinition:
         say(
             context, _summary(report), step="execute", rows=sum(report.rows.values()), tasks=len(report.tasks)
         )
-        metrics, rows = execute_metrics(report), sum(report.rows.values())
+        metrics = execute_metrics(report)
+        computed = warehouse.dataset(tables.COMPUTED.name)
+        rows = rows_by_partition(computed, settings.workload.name, settings.span)
         lineage = computed_lineage(place, settings.workload.plans, settings.event_schema.time)
         more = {"dagster/column_lineage": lineage}
-        yield written(place, warehouse, tables.COMPUTED.name, rows=rows, metrics=metrics, more=more)
+        yield written(context, place, warehouse, tables.COMPUTED.name, rows=rows, metrics=metrics, more=more)
         shared = picture(sharing_picture(warehouse, settings.workload.name), "sharing over time")
         yield written(
-            place, warehouse, tables.DECISIONS.name, rows=decisions, more={"sharing over time": shared}
+            context,
+            place,
+            warehouse,
+            tables.DECISIONS.name,
+            rows=decisions,
+            more={"sharing over time": shared},
         )
 
     return compute_aggregates

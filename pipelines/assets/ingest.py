@@ -38,9 +38,9 @@ def ingest_files(
         "dagster/column_schema": stored_schema(warehouse, "events"),
     }
     metrics = ingest_metrics(report)
-    yield written(_HERE, warehouse, "events", rows=report.rows, metrics=metrics, more=more)
-    yield written(_HERE, warehouse, tables.QUARANTINE.name, rows=report.rejected)
-    yield written(_HERE, warehouse, tables.LEDGER.name, rows=len(report.files))
+    yield written(context, _HERE, warehouse, "events", rows=report.rows, metrics=metrics, more=more)
+    yield written(context, _HERE, warehouse, tables.QUARANTINE.name, rows=report.rejected)
+    yield written(context, _HERE, warehouse, tables.LEDGER.name, rows=len(report.files))
 
 
 def _summary(report: IngestReport) -> str:

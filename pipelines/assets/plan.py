@@ -35,6 +35,6 @@ def plan_asset(place: Place) -> dg.AssetsDefinition:
             "template": picture(template_picture(workload), "merged templates, and who may share"),
             "plan": dg.MetadataValue.md(plan_markdown(rows)),
         }
-        return written(place, warehouse, tables.PLAN.name, rows=len(rows), more=more)
+        return written(context, place, warehouse, tables.PLAN.name, rows=len(rows), more=more)
 
     return plan_workload

@@ -131,35 +131,36 @@ def stored_schema(warehouse: Warehouse, table: str) -> dg.TableSchema:
 
 
 def written(
+    context: dg.AssetExecutionContext,
     place: Place,
     warehouse: Warehouse,
     table: str,
     *,
-    rows: int | None = None,
+    rows: int | Mapping[str, int] | None = None,
     metrics: Sequence[Metric] = (),
     more: Mapping[str, Any] | None = None,
 ) -> dg.MaterializeResult:
-    """The materialization of a table: rows of it, where it lies, its version, and the step's numbers."""
-    metadata: dict[str, Any] = {"dagster/uri": warehouse.path_of(table), **(more or {})}
+    """The materialization of a table: rows of it, where it lies, its version, the step's numbers, and `more`.
+
+    A run over many partitions tells what is of the whole run once, with the last of them; `rows` may be by partition.
+    """
+    key, once = place.key(table), dict(more or {})
     if warehouse.exists(table):
-        metadata["table version"] = warehouse.version(table)
-    if rows is not None:
-        metadata["dagster/row_count"] = rows
+        once["table version"] = warehouse.version(table)
     for metric in metrics:
-        metadata[metric.label] = metric.value
+        once[metric.label] = metric.value
     if metrics:
-        metadata[METRICS] = dg.MetadataValue.json([metric.as_json() for metric in metrics])
-    return dg.MaterializeResult(asset_key=place.key(table), metadata=metadata)
-
-
-def rows_of_partitions(
-    context: dg.AssetExecutionContext, place: Place, table: str, rows: Mapping[str, int]
-) -> None:
-    """Each partition of a run that computes many shows its own rows."""
-    for key, count in rows.items() if place.partitions else ():
-        context.add_asset_metadata(
-            {"dagster/row_count": count, "dagster/partition_row_count": count}, place.key(table), key
-        )
+        once[METRICS] = dg.MetadataValue.json([metric.as_json() for metric in metrics])
+    always: dict[str, Any] = {"dagster/uri": warehouse.path_of(table)}
+    counts = rows if isinstance(rows, Mapping) else {}
+    if place.partitions is None:
+        total = sum(counts.values()) if isinstance(rows, Mapping) else rows
+        always |= once if total is None else once | {"dagster/row_count": total}
+    else:
+        for partition, count in counts.items():
+            context.add_asset_metadata({"dagster/row_count": count}, key, partition)
+        context.add_asset_metadata(once, key, place.span(context).keys[-1])
+    return dg.MaterializeResult(asset_key=key, metadata=always)
 
 
 def picture(png: bytes, title: str) -> dg.MarkdownMetadataValue:

@@ -8,7 +8,6 @@ from pipelines.assets.presenting import (
     copied_lineage,
     picture,
     recorded_metrics,
-    rows_of_partitions,
     say,
     step_seconds,
     table_spec,
@@ -60,7 +59,6 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
         metrics = (Metric("publish", "rows published", rows),)
         published = warehouse.dataset(tables.PUBLISHED.name)
         counts = rows_by_partition(published, settings.workload.name, settings.span)
-        rows_of_partitions(context, place, tables.PUBLISHED.name, counts)
         more = {
             "dagster/column_lineage": copied_lineage(place, tables.PUBLISHED, tables.COMPUTED),
             "results over time": picture(
@@ -68,8 +66,9 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
             ),
             "wide tables": dg.MetadataValue.json(wide),
         }
-        whole = None if place.partitions else rows
-        return written(place, warehouse, tables.PUBLISHED.name, rows=whole, metrics=metrics, more=more)
+        return written(
+            context, place, warehouse, tables.PUBLISHED.name, rows=counts, metrics=metrics, more=more
+        )
 
     @dg.multi_asset(
         specs=[
@@ -94,6 +93,6 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
         instance, run_id = context.instance, context.run.run_id
         metrics = (*recorded_metrics(instance, run_id), *step_seconds(instance, run_id))
         write_metrics(spark.session(), warehouse, settings.workload.name, run_id, metrics)
-        return written(place, warehouse, tables.METRICS.name, rows=len(metrics))
+        return written(context, place, warehouse, tables.METRICS.name, rows=len(metrics))
 
     return publish_aggregates, record_metrics

@@ -105,9 +105,16 @@ def test_files_in_the_inbox_are_ingested_and_a_backfill_is_one_click_and_one_run
         page.screenshot(path=str(tmp_path / "overview.png"))
         shown = open_page(page, address, "/assets/jams/trend_aggregates?view=events", "rows published")
         page.screenshot(path=str(tmp_path / "events.png"))
-        open_page(page, address, "/assets/jams/workload_plan?view=overview", "plan")
-        page.locator('img[src^="data:image/png"]').first.wait_for()
-        page.screenshot(path=str(tmp_path / "picture.png"))
+        for asset, picture in (
+            ("workload_plan", "template"),
+            ("trend_aggregates", "results over time"),
+            ("sharing_decisions", "sharing over time"),
+        ):
+            open_page(page, address, f"/assets/jams/{asset}?view=events", picture)
+            page.get_by_role("row").filter(has_text=picture).get_by_text("Show Markdown").first.click()
+            page.locator('img[src^="data:image/png"]').first.wait_for()
+            page.wait_for_timeout(LAYOUT)
+            page.screenshot(path=str(tmp_path / f"{asset}.png"))
         shown = open_page(page, address, "/automation", "new_files")
         assert "jams_late_events" in shown
         assert "jams_schedule" in shown
