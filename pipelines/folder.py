@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from hamlet_core.errors import HamletError
+from pipelines.expectations import ColumnExpectation, ColumnType, Expectations
 from pipelines.reading import ColumnOptions
 from pipelines.settings import (
     ExecuteOptions,
@@ -43,6 +44,48 @@ class _Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class ColumnSettings(_Settings):
+    """What is expected of one column of the events."""
+
+    type: ColumnType | None = Field(default=None, description="integer, double, decimal, number, string, ...")
+    low: int | float | datetime | date | None = Field(default=None, description="Smallest value")
+    high: int | float | datetime | date | None = Field(default=None, description="Largest value")
+    most_null: float = Field(default=1.0, description="Largest share of NULL")
+
+
+class ExpectationSettings(_Settings):
+    """What is expected of the events; a broken expectation stops a run."""
+
+    columns: dict[str, ColumnSettings] = Field(
+        default={}, description="Per column: type, low, high, most_null"
+    )
+    unique: tuple[tuple[str, ...], ...] = Field(
+        default=(), description="Keys: lists of columns that no two events share"
+    )
+    most_duplicates: float = Field(
+        default=1.0, description="Largest share of events that are copies of another"
+    )
+    ahead_minutes: float | None = Field(default=None, description="How far after its ingest an event may lie")
+    most_rejected: float = Field(default=0.5, description="Largest share of rows in quarantine")
+    equal_files: bool = Field(default=False, description="Two files may bring the same events")
+
+    @property
+    def value(self) -> Expectations:
+        """The expectations that these settings mean. Raises ExpectationError for nonsense."""
+        ahead = self.ahead_minutes
+        return Expectations(
+            columns=tuple(
+                ColumnExpectation(name, one.type, one.low, one.high, one.most_null)
+                for name, one in self.columns.items()
+            ),
+            unique=self.unique,
+            most_duplicates=self.most_duplicates,
+            ahead=None if ahead is None else timedelta(minutes=ahead),
+            most_rejected=self.most_rejected,
+            equal_files=self.equal_files,
+        )
+
+
 class StreamSettings(_Settings):
     """The stream of a folder: its files of events, their columns, and the warehouse; paths are seen from the folder."""
 
@@ -56,6 +99,9 @@ class StreamSettings(_Settings):
     time_unit: str = Field(default="s", description="Unit of an integer time column: us, ms, s, min, h or d")
     wait_seconds: float = Field(
         default=3600.0, ge=0, description="How long a run waits for another one of the warehouse"
+    )
+    expectations: ExpectationSettings = Field(
+        default=ExpectationSettings(), description="What must hold of the events, besides what always must"
     )
 
 
@@ -145,6 +191,7 @@ class WorkloadFolder:
             hint = f"write {STREAM_FILE} with at least `events: FILE or FOLDER` beside the workloads"
             raise SettingsError(f"the folder {root} has no {STREAM_FILE}", code="E533", hint=hint)
         stream = StreamSettings(**_checked(StreamSettings, place))
+        stream.expectations.value  # noqa: B018 - looked at for nonsense
         files = sorted(root.glob(f"*{WORKLOAD_SUFFIX}"))
         return cls(root, stream, tuple(_told_apart(_workload(file) for file in files)))
 

@@ -97,6 +97,10 @@ class FolderConfiguration(PipelineResource):
         sound = [one.workload for one in self._read().workloads if one.problem is None]
         return needs_of(tuple(plan for workload in sound for plan in workload.plans))
 
+    def expectations(self) -> Expectations:
+        """As pipeline.yaml says."""
+        return self._read().stream.expectations.value
+
     def waits(self) -> float:
         """As pipeline.yaml says."""
         return self._read().stream.wait_seconds

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
 
-from pipelines.folder import StreamSettings, WorkloadFolder, WorkloadSettings
+from pipelines.expectations import ColumnExpectation, ExpectationError, Expectations
+from pipelines.folder import ExpectationSettings, StreamSettings, WorkloadFolder, WorkloadSettings
 from pipelines.settings import SettingsError
 from pipelines.spans import Partition, Span
 from tests.conftest import ROOT
@@ -51,6 +53,16 @@ def test_settings_of_stream_and_workload_become_those_of_a_run(tmp_path: Path) -
     assert run.workload.name == "rides"
 
 
+def test_expectations_are_those_of_the_checks(tmp_path: Path) -> None:
+    stream = "events: x\nexpectations:\n  unique: [[a, b]]\n  ahead_minutes: 5\n  columns:\n    v: {low: 0, most_null: 0.5}\n"
+    found = WorkloadFolder.read(folder(tmp_path, stream)).stream.expectations.value
+    assert found == Expectations(
+        (ColumnExpectation("v", low=0, most_null=0.5),), (("a", "b"),), ahead=timedelta(minutes=5)
+    )
+    with pytest.raises(ExpectationError, match="most_rejected is 2"):
+        WorkloadFolder.read(folder(tmp_path, "events: x\nexpectations: {most_rejected: 2}\n"))
+
+
 def test_a_workload_without_settings_has_the_defaults(tmp_path: Path) -> None:
     (one,) = WorkloadFolder.read(folder(tmp_path, rides_hamlet=QUERY)).workloads
     assert (one.problem, one.settings.partitions, one.settings.schedule) == (None, "none", None)
@@ -64,6 +76,7 @@ def test_a_workload_without_settings_has_the_defaults(tmp_path: Path) -> None:
         ("- a\n- b\n", "must be settings"),
         ("events: [\n", "pipeline.yaml:2 is no YAML"),
         ("events: x\nwait_seconds: soon\n", "wait_seconds: .* not 'soon'"),
+        ("events: x\nexpectations:\n  columns:\n    v: {low: x}\n", "expectations.columns.v.low"),
     ],
 )
 def test_a_mistake_in_the_stream_stops_everything(tmp_path: Path, stream: str, says: str) -> None:
@@ -127,17 +140,20 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "head"), [(StreamSettings, "pipeline.yaml"), (WorkloadSettings, "NAME.yaml")]
+    ("model", "head"),
+    [
+        (StreamSettings, "## pipeline.yaml"),
+        (ExpectationSettings, "### expectations"),
+        (WorkloadSettings, "## NAME.yaml"),
+    ],
 )
 def test_every_setting_stands_in_the_docs_with_its_default(model: type[BaseModel], head: str) -> None:
     page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
-    section = page.split(f"\n## {head}\n")[1].split("\n## ")[0]
+    section = page.split(f"\n{head}\n")[1].split("\n#")[0]
     told = dict(re.findall(r"^\| `(\w+)` \| ([^|]*)\|", section, re.MULTILINE))
     assert list(told) == list(model.model_fields)
     for name, field in model.model_fields.items():
         default = field.default
-        if isinstance(default, (int, float, str)):
-            assert told[name].strip().strip("`") in (
-                f"{default:g}" if not isinstance(default, str) else default,
-                name,
-            )
+        if isinstance(default, int | float | str):
+            written = default if isinstance(default, str) else json.dumps(default).removesuffix(".0")
+            assert told[name].strip().strip("`") in (written, name)
