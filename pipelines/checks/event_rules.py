@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from pipelines.checks.rules import NotNullRule, RowCountRule, RowRule, Rule
-from pipelines.steps.layout import Layout, quoted
+from pipelines.steps.layout import Layout
 from resources import tables
+from resources.sql import quoted
 from resources.warehouse import Warehouse
 
 

@@ -17,7 +17,7 @@ from typing import Any, assert_never
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql.functions import coalesce, col, expr, lit
 
-from pipelines.steps.layout import quoted
+from resources.sql import quoted
 
 SHOWN_ROWS = 5
 
