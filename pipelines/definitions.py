@@ -13,6 +13,7 @@ from pipelines.assets import checks, execute, ingest, plan, publish
 from pipelines.assets.automation import inbox_sensor, late_events_sensor, workload_schedule
 from pipelines.assets.broken import broken_asset
 from pipelines.assets.configuration import FolderConfiguration, PipelineConfiguration
+from pipelines.assets.maintenance import maintenance_job
 from pipelines.assets.place import Place
 from pipelines.folder import FolderWorkload, WorkloadFolder
 from resources.spark import SparkResource
@@ -88,6 +89,7 @@ def _assets(place: Place) -> list[dg.AssetsDefinition]:
 
 def _together(resource: object, *parts: dg.Definitions) -> dg.Definitions:
     shared = dg.Definitions(
+        jobs=[maintenance_job],
         resources={"pipeline": resource, "spark": SparkResource()},
         # One process, one Spark session: the multiprocess executor starts a JVM per step.
         executor=dg.in_process_executor,

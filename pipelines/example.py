@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hamlet_core.streams import generate_stream, write_csv
 from pipelines.settings import NamedWorkload, SettingsError
+from resources.storage import Location, Place
 
 EVENTS = 200_000
 SEED = 7
@@ -26,9 +27,9 @@ def example_workload() -> NamedWorkload:
     )
 
 
-def example_events(warehouse: Path) -> Path:
-    """The example's events as CSV with some broken rows, written beside the tables at the first call."""
-    path = warehouse / "example_events" / "ride_sharing.csv"
+def example_events(warehouse: Place) -> Path:
+    """The example's events as CSV with some broken rows, written at the first call, on this machine."""
+    path = Location.of(warehouse).state / "example_events" / "ride_sharing.csv"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".unfinished")

@@ -31,6 +31,7 @@ from pipelines.settings import (
     read_origin,
 )
 from pipelines.spans import Span
+from resources.storage import place_of
 
 STREAM_FILE = "pipeline.yaml"
 WORKLOAD_SUFFIX = ".hamlet"
@@ -90,7 +91,7 @@ class StreamSettings(_Settings):
     """The stream of a folder: its files of events, their columns, and the warehouse; paths are seen from the folder."""
 
     events: str = Field(description="File or folder of events; new files in the folder are picked up")
-    warehouse: str = Field(default="warehouse", description="Folder of the Delta tables")
+    warehouse: str = Field(default="warehouse", description="Folder of the Delta tables: a path or a URI")
     time: str | None = Field(default=None, description="Column with the time; default: time")
     type: str | None = Field(default=None, description="Column with the event type; default: type")
     type_value: str | None = Field(
@@ -196,9 +197,9 @@ class WorkloadFolder:
         return cls(root, stream, tuple(_told_apart(_workload(file) for file in files)))
 
     @property
-    def warehouse(self) -> Path:
-        """Where the tables are."""
-        return self.root / self.stream.warehouse
+    def warehouse(self) -> Path | str:
+        """Where the tables are, a path or a URI."""
+        return place_of(self.stream.warehouse, self.root)
 
     @property
     def source(self) -> Source:

@@ -1,9 +1,11 @@
-"""The Dagster instance of a warehouse: its runs and checks are kept beside its tables, for `hamlet ui`."""
+"""The Dagster instance of a warehouse: its runs and checks are kept beside its tables if they are on this machine."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from resources.storage import Location, Place
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -21,9 +23,9 @@ concurrency:
 """
 
 
-def dagster_home(warehouse: Path) -> Path:
+def dagster_home(warehouse: Place) -> Path:
     """The folder of the instance, made with its settings if it is not there; existing settings stay."""
-    home = warehouse.absolute() / ".dagster"
+    home = Location.of(warehouse).state / ".dagster"
     home.mkdir(parents=True, exist_ok=True)
     settings = home / "dagster.yaml"
     if not settings.exists():
@@ -31,7 +33,7 @@ def dagster_home(warehouse: Path) -> Path:
     return home
 
 
-def dagster_instance(warehouse: Path) -> dg.DagsterInstance:
+def dagster_instance(warehouse: Place) -> dg.DagsterInstance:
     """The instance itself; use it in a `with`."""
     import dagster as dg
 

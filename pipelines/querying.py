@@ -6,14 +6,12 @@ files, nor the network, nor this process's variables.
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import deltalake
 import duckdb
 import pyarrow as pa
 
 from hamlet_core.errors import HamletError
 from resources import tables
+from resources.storage import Place
 from resources.warehouse import Warehouse
 
 SEALED = (
@@ -36,12 +34,9 @@ class NoTables(HamletError, LookupError):
     """There is nothing to query."""
 
 
-def table_names(warehouse: Path) -> tuple[str, ...]:
+def table_names(warehouse: Place) -> tuple[str, ...]:
     """The Delta tables below `warehouse`, sorted. Raises NoTables E540 if there are none."""
-    logs = warehouse.glob("*/_delta_log") if warehouse.is_dir() else ()
-    names = tuple(
-        sorted(log.parent.name for log in logs if deltalake.DeltaTable.is_deltatable(str(log.parent)))
-    )
+    names = Warehouse(warehouse).names()
     if not names:
         raise NoTables(
             f"no Delta tables in {warehouse}",
@@ -51,7 +46,7 @@ def table_names(warehouse: Path) -> tuple[str, ...]:
     return names
 
 
-def query(sql: str, warehouse: Path) -> pa.Table:
+def query(sql: str, warehouse: Place) -> pa.Table:
     """The rows of one SELECT over the tables of `warehouse`, each a view of its name. Raises SqlError, NoTables."""
     names, place = table_names(warehouse), Warehouse(warehouse)
     with duckdb.connect(":memory:") as connection:

@@ -108,7 +108,7 @@ class JobSettings:
 
     workload: NamedWorkload
     source: Source
-    warehouse: Path
+    warehouse: Path | str
     execute: ExecuteOptions = ExecuteOptions()
     sample: SampleOptions = SampleOptions()
     span: Span = Span()

@@ -18,6 +18,7 @@ from resources.environments import Environment, environment
 from resources.jars import DELTA_VERSION, find_jars, jar_findings, jar_places
 from resources.java import find_java, java_finding
 from resources.problems import EnvironmentProblem, Finding
+from resources.storage import Location, Place
 
 __all__ = ["EnvironmentProblem", "Finding", "diagnose", "kernels", "require_healthy"]
 
@@ -30,10 +31,10 @@ FREE_BYTES = 1 << 30
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
-def diagnose(warehouse: Path | None = None, chosen: Environment | None = None) -> tuple[Finding, ...]:
+def diagnose(warehouse: Place | None = None, chosen: Environment | None = None) -> tuple[Finding, ...]:
     """Everything Spark needs, one finding each, in the order in which to cure it.
 
-    `warehouse` is the directory that will be written to (default: `warehouse` here), `chosen` the environment
+    `warehouse` is where will be written to (default: `warehouse` here; for one elsewhere, what is kept here), `chosen` the environment
     (default: that of HAMLET_ENVIRONMENT). Raises EnvironmentProblem (E509) for an unknown environment.
     """
     chosen = chosen or environment()
@@ -43,14 +44,14 @@ def diagnose(warehouse: Path | None = None, chosen: Environment | None = None) -
         _spark_home(),
         java_finding(find_java()),
         *jar_findings(find_jars(jar_places())),
-        _directory("Warehouse", warehouse or Path("warehouse")),
+        _directory("Warehouse", Location.of(warehouse or "warehouse").state),
         _temporary(),
         _loopback(),
         _memory(chosen),
     )
 
 
-def require_healthy(warehouse: Path | None = None, chosen: Environment | None = None) -> None:
+def require_healthy(warehouse: Place | None = None, chosen: Environment | None = None) -> None:
     """Raise EnvironmentProblem, with one line per problem, unless Spark can start."""
     if failed := tuple(finding for finding in diagnose(warehouse, chosen) if not finding.ok):
         raise EnvironmentProblem.of(failed)

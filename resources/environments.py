@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from resources.problems import EnvironmentProblem
 
 _CORES = os.cpu_count() or 1
+_SETTING = re.compile(r"(spark\.[^\s=]+)(?:\s*=\s*|\s+)(?!=)(\S.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,8 @@ class Environment:
     parallelism: int
     local: bool = True
     java_options: tuple[str, ...] = ()
+    spark: tuple[tuple[str, str], ...] = ()
+    """Settings of Spark's own, which stand above ours."""
 
 
 ENVIRONMENTS = {
@@ -38,7 +43,7 @@ def environment(name: str | None = None, environ: Mapping[str, str] = os.environ
     """The environment `name`, else the one HAMLET_ENVIRONMENT names, else `local`.
 
     HAMLET_SPARK_MASTER, HAMLET_DRIVER_MEMORY and HAMLET_PARALLELISM replace its settings; `cluster` needs
-    the first of them. Raises EnvironmentProblem (E509) for a name or a number that does not exist.
+    the first of them. HAMLET_SPARK_CONF names a file of Spark's settings, written as in spark-defaults.conf. Raises EnvironmentProblem (E509) for a name or a number that does not exist.
     """
     name = name or environ.get("HAMLET_ENVIRONMENT") or "local"
     if name not in ENVIRONMENTS:
@@ -52,10 +57,31 @@ def environment(name: str | None = None, environ: Mapping[str, str] = os.environ
         master=environ.get("HAMLET_SPARK_MASTER") or chosen.master,
         driver_memory=environ.get("HAMLET_DRIVER_MEMORY") or chosen.driver_memory,
         parallelism=int(parallelism),
+        spark=_spark_settings(environ.get("HAMLET_SPARK_CONF")),
     )
     if not chosen.master:
         raise _refuse(f"the environment '{name}' has no Spark master", "set HAMLET_SPARK_MASTER")
     return chosen
+
+
+def _spark_settings(file: str | None) -> tuple[tuple[str, str], ...]:
+    """The settings in a file: a name, a blank or `=`, and a value a line; `#` begins a line that is none."""
+    if not file:
+        return ()
+    try:
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as cause:
+        raise _refuse(f"HAMLET_SPARK_CONF: {file} cannot be read ({cause})", "name a file") from None
+    found = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        match = _SETTING.fullmatch(line.strip())
+        if match is None:
+            hint = "write settings as `spark.name value`, one a line"
+            raise _refuse(f"HAMLET_SPARK_CONF: line {number} of {file} is {line.strip()!r}", hint)
+        found.append((match[1], match[2]))
+    return tuple(found)
 
 
 def _refuse(message: str, hint: str) -> EnvironmentProblem:

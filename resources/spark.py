@@ -22,6 +22,12 @@ DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 LOGGING = Path(__file__).parent / "spark_conf"
 ROOT = Path(__file__).resolve().parents[1]
 LOOPBACK = "127.0.0.1"
+_JOINED = {
+    "spark.jars": ",",
+    "spark.sql.extensions": ",",
+    "spark.driver.extraClassPath": os.pathsep,
+    "spark.driver.extraJavaOptions": " ",
+}
 
 
 class SparkResource(dg.ConfigurableResource):
@@ -53,7 +59,18 @@ def spark_session(chosen: Environment | None = None) -> SparkSession:
 
 
 def settings(chosen: Environment) -> dict[str, str]:
-    """Spark's settings for `chosen`, those that must stand before the JVM starts included."""
+    """Spark's settings for `chosen`, those that must stand before the JVM starts included.
+
+    The environment's own stand above ours; lists that Spark cannot do without are made longer by them, not replaced.
+    """
+    found = _ours(chosen)
+    for name, value in chosen.spark:
+        joint = _JOINED.get(name)
+        found[name] = joint.join(filter(None, (found.get(name), value))) if joint else value
+    return found
+
+
+def _ours(chosen: Environment) -> dict[str, str]:
     scratch = tempfile.gettempdir()
     jars = [str(path) for path in find_jars(jar_places()) if path]
     shared = {
@@ -75,6 +92,9 @@ def settings(chosen: Environment) -> dict[str, str]:
         "spark.sql.warehouse.dir": f"{scratch}/hamlet-spark-warehouse",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.ui.showConsoleProgress": "false",
+        # Arrow and delta-rs say s3 where Hadoop says s3a: one URI for all. Needs hadoop-aws, which is the user's to bring.
+        "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        "spark.hadoop.fs.AbstractFileSystem.s3.impl": "org.apache.hadoop.fs.s3a.S3A",
     }
     if not chosen.local:
         return shared | {"spark.jars": ",".join(jars)}

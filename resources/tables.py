@@ -19,6 +19,17 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """A CHECK constraint: Delta refuses a commit with a row of which `holds`, in Spark SQL, is false or NULL.
+
+    That a column is known is one, too: Delta adds NOT NULL to no table that exists.
+    """
+
+    name: str
+    holds: str
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """The shape of a Delta table; `properties` are stored with it and name = value strings."""
 
@@ -27,11 +38,27 @@ class Table:
     columns: tuple[Column, ...]
     partition: tuple[str, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
+    checks: tuple[Check, ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema, with the comments as field metadata (as Spark and delta-rs keep them)."""
         return pa.schema([pa.field(c.name, c.type, metadata={"comment": c.comment}) for c in self.columns])
+
+
+def known(*columns: str) -> Check:
+    """These columns are never NULL.
+
+    >>> known("a", "b").holds
+    'a IS NOT NULL AND b IS NOT NULL'
+    """
+    return Check("known", " AND ".join(f"{column} IS NOT NULL" for column in columns))
+
+
+def day_of(microseconds: str) -> Check:
+    """The column `day` is the UTC day of this expression, whatever the time zone of the session that writes."""
+    first = "unix_date(day) * 86400000000"
+    return Check("day_fits", f"{microseconds} BETWEEN {first} AND {first} + 86399999999")
 
 
 EVENT_COLUMNS = (
@@ -43,6 +70,12 @@ EVENT_COLUMNS = (
     Column("bucket", pa.int32(), "hash of the bucket key modulo the number of buckets (table properties)"),
 )
 """What `events` adds to the columns of the source."""
+
+EVENT_CHECKS = (
+    known("event_time", "event_type", "source_file", "ingested_at", "day", "bucket"),
+    day_of("unix_micros(event_time)"),
+    Check("bucket_counts", "bucket >= 0"),
+)
 
 BUCKET_KEY = "hamlet.bucketKey"
 BUCKETS = "hamlet.buckets"
@@ -64,6 +97,7 @@ def events_table(source: tuple[Column, ...], properties: tuple[tuple[str, str], 
         source + EVENT_COLUMNS,
         partition=("day", "bucket"),
         properties=(statistics, *properties),
+        checks=EVENT_CHECKS,
     )
 
 
@@ -77,6 +111,10 @@ QUARANTINE = Table(
         Column("reason", pa.string(), "why it is no event, for people"),
         Column("code", pa.string(), "why it is no event, for programs: a stable code"),
         Column("ingested_at", TIMESTAMP, "which ingest refused it; joins ingested_files"),
+    ),
+    checks=(
+        known("source_file", "reason", "code", "ingested_at"),
+        Check("row_number_counts", "row_number IS NULL OR row_number >= 1"),
     ),
 )
 
@@ -96,11 +134,15 @@ LEDGER = Table(
             "per UTC day of the events: how many, and a checksum of their values",
         ),
     ),
+    checks=(
+        known("source_file", "path", "fingerprint", "rows", "rejected", "ingested_at"),
+        Check("rows_count", "rows >= 0 AND rejected >= 0"),
+    ),
 )
 
 PLAN = Table(
     "workload_plan",
-    "One row a query: what the planner understood.",
+    "One row a query: what the planner understood of each workload, whatever text it had when its rows were made.",
     (
         Column("workload", pa.string(), "name of the workload"),
         Column("workload_hash", pa.string(), "SHA-256 of the canonical text of the workload"),
@@ -115,6 +157,12 @@ PLAN = Table(
         Column("slide_us", pa.int64(), "distance of two windows in microseconds"),
         Column("explanation", pa.string(), "every stage of the plan, for people"),
         Column("run_id", pa.string(), "the run that planned it"),
+        Column("position", pa.int32(), "place of the query in the text, from 0"),
+    ),
+    checks=(
+        known("workload", "workload_hash", "query", "text", "run_id"),
+        Check("windows_have_a_length", "within_us > 0 AND slide_us > 0"),
+        Check("position_counts", "position IS NULL OR position >= 0"),
     ),
 )
 
@@ -136,11 +184,22 @@ RESULT_COLUMNS = (
     Column("day", pa.date32(), "UTC day of window_end minus one microsecond"),
 )
 
+RESULT_CHECKS = (
+    known(
+        *("query", "window_start", "window_end", "group_key", "aggregate"),
+        *("workload", "workload_hash", "run_id", "events_version", "day"),
+    ),
+    Check("windows_have_a_length", "window_end > window_start"),
+    day_of("unix_micros(window_end) - 1"),
+)
+"""Of every result. What only a wrong computation breaks is left to the checks of the run, which show the rows."""
+
 COMPUTED = Table(
     "computed_aggregates",
     "Aggregates as the executor computed them, before the checks: published as trend_aggregates.",
     RESULT_COLUMNS,
     partition=("day",),
+    checks=RESULT_CHECKS,
 )
 COMPUTED_PARTITIONS = Table(
     "computed_partitions",
@@ -157,12 +216,30 @@ COMPUTED_PARTITIONS = Table(
         Column("workload_hash", pa.string(), "SHA-256 of the canonical text of the workload"),
         Column("run_id", pa.string(), "the run that computed them"),
     ),
+    checks=(
+        known(
+            *("workload", "partition", "query", "query_hash", "events_until", "events_version"),
+            *("workload_hash", "run_id"),
+        ),
+    ),
 )
 PUBLISHED = Table(
     "trend_aggregates",
     "The result: one row per query, window, group and aggregate, checked.",
     RESULT_COLUMNS,
     partition=("day",),
+    checks=(
+        *RESULT_CHECKS,
+        Check("sign_is_a_sign", "sign IS NULL OR sign IN (-1, 0, 1)"),
+        Check(
+            "numbers_are_finite",
+            "(value IS NULL OR abs(value) < double('infinity')) AND (log2 IS NULL OR abs(log2) < double('infinity'))",
+        ),
+        Check(
+            "fingerprint_is_a_residue",
+            "fingerprint IS NULL OR fingerprint BETWEEN 0 AND 2305843009213693950",
+        ),
+    ),
 )
 
 DECISIONS = Table(
@@ -181,6 +258,7 @@ DECISIONS = Table(
         Column("cost_shared", pa.float64(), "predicted cost of sharing"),
         Column("cost_alone", pa.float64(), "predicted cost of not sharing"),
     ),
+    checks=(known("workload", "workload_hash", "run_id"),),
 )
 
 METRICS = Table(
@@ -195,4 +273,18 @@ METRICS = Table(
         Column("value", pa.float64(), "the number"),
         Column("measured_at", TIMESTAMP, "when"),
     ),
+    checks=(known("run_id", "workload", "step", "metric", "measured_at"),),
 )
+
+ALL = (
+    events_table((), ()),
+    QUARANTINE,
+    LEDGER,
+    PLAN,
+    COMPUTED,
+    COMPUTED_PARTITIONS,
+    PUBLISHED,
+    DECISIONS,
+    METRICS,
+)
+"""Every table of a warehouse; of `events`, the columns that are not its source's."""

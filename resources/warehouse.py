@@ -2,36 +2,51 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import deltalake
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from delta.tables import DeltaTable
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from hamlet_core.errors import HamletError
+from resources.delta_errors import explained, overtaken
+from resources.migrations import Stored, pending, properties_of, refuse_newer
+from resources.provenance import USER_METADATA, Provenance
+from resources.sql import equal, literal, quoted
+from resources.storage import Location, WarehouseError, parquet
 from resources.tables import Table
+
+__all__ = [
+    "KILL_AFTER",
+    "DataFile",
+    "Warehouse",
+    "WarehouseError",
+    "all_equal",
+    "equal",
+    "frame_of",
+    "literal",
+    "passed",
+    "spark_schema",
+]
 
 KILL_AFTER = "HAMLET_KILL_AFTER"
 """Environment variable for crash tests: the process kills itself once the write of that name is done."""
 
-
-_UNREADABLE = re.compile(r"[\x00-\x1f\x7f`\[\]\\^|]|%[0-9A-Fa-f]{2}")
-
-
-class WarehouseError(HamletError, RuntimeError):
-    """The warehouse does not allow what was asked, and says what to do."""
+_RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
 def passed(write: str) -> None:
@@ -42,9 +57,9 @@ def passed(write: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A data file of a Delta table: absolute path, rows, bytes and its partition values as strings.
+    """A data file of a Delta table: path or URI, rows, bytes and its partition values as strings.
 
-    `newest` is its latest `ingested_at`, where the table has that column and its statistics.
+    `oldest` and `newest` are its first and last `ingested_at`, where the table has that column and its statistics.
     """
 
     path: str
@@ -52,38 +67,49 @@ class DataFile:
     size: int
     partition: dict[str, str]
     newest: datetime | None = None
+    oldest: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
     """The tables below one folder; a value that pickles and can be made anywhere.
 
+    Every commit carries `provenance`. A table that an older version of this package has written is migrated before
+    the next write to it; one of a newer version is refused.
+
     >>> Warehouse(Path("/data")).path_of("events")
     '/data/events'
     """
 
-    root: Path
+    root: Path | str
+    provenance: Provenance = Provenance()
+
+    @property
+    def location(self) -> Location:
+        """The folder of the tables."""
+        return Location.of(self.root)
 
     def __post_init__(self) -> None:
-        found = _UNREADABLE.search(str(self.root.absolute()))
-        if found:
-            raise WarehouseError(
-                f"no warehouse can be in {str(self.root)!r}: of {found[0]!r} in a path, Spark or delta-rs makes another",
-                code="E526",
-                hint="choose a folder without ` [ ] \\ ^ |, control characters, and % before two hexadecimal digits",
-            )
+        Location.of(self.root)  # refuses what cannot be one
 
     def path_of(self, table: str) -> str:
-        """Where a table lies; path-based: there is no metastore."""
-        return str(self.root.absolute() / table)
+        """Where a table lies, a path or a URI; there is no metastore."""
+        return self.location.below(table).address
 
     def exists(self, table: str) -> bool:
         """Is there such a Delta table?"""
-        return deltalake.DeltaTable.is_deltatable(self.path_of(table))
+        return deltalake.DeltaTable.is_deltatable(self.path_of(table), self.location.storage_options())
+
+    def names(self) -> tuple[str, ...]:
+        """The tables that there are, sorted."""
+        return tuple(name for name in self.location.folders() if self.exists(name))
 
     def open(self, table: str, version: int | None = None) -> deltalake.DeltaTable:
         """The table through delta-rs: metadata and Arrow without a JVM."""
-        return deltalake.DeltaTable(self.path_of(table), version=version)
+        options = self.location.storage_options()
+        found = deltalake.DeltaTable(self.path_of(table), version=version, storage_options=options)
+        refuse_newer(table, found.metadata().configuration)
+        return found
 
     def version(self, table: str) -> int:
         """The latest version of a table."""
@@ -108,10 +134,7 @@ class Warehouse:
         ends soon after a scan aborts or hangs.
         """
         schema = pa.schema(self.open(table, version).schema().to_arrow())
-        paths = [file.path for file in self.files(table, version)]
-        return (
-            ds.dataset(paths, schema=schema, format="parquet") if paths else ds.dataset(schema.empty_table())
-        )
+        return parquet([file.path for file in self.files(table, version)], schema)
 
     def count(self, table: str, **values: str) -> int:
         """The number of rows whose columns have these values."""
@@ -130,36 +153,85 @@ class Warehouse:
             for name, value in row.items()
             if name.startswith("partition.")
         }
-        path = f"{self.path_of(table)}/{row['path']}"
-        rows, size, newest = row.get("num_records"), row["size_bytes"], row.get("max.ingested_at")
-        return DataFile(path, int(str(rows or 0)), int(str(size)), partition, newest)
+        path = f"{self.path_of(table)}/{unquote(row['path'])}"
+        rows, size = int(row.get("num_records") or 0), int(row["size_bytes"])
+        return DataFile(path, rows, size, partition, row.get("max.ingested_at"), row.get("min.ingested_at"))
 
     def read(self, spark: SparkSession, table: str, version: int | None = None) -> DataFrame:
         """The table as a Spark frame, of a version or the latest."""
+        self.open(table)
         reader = spark.read.format("delta")
         return (reader.option("versionAsOf", version) if version is not None else reader).load(
             self.path_of(table)
         )
 
     def create(self, spark: SparkSession, table: Table) -> None:
-        """Create the table if it does not exist; an existing one stays as it is."""
+        """Create the table if it does not exist; one of an older version is migrated."""
         if self.exists(table.name):
+            self.migrate(spark, table)
             return
-        builder = (
-            DeltaTable.createIfNotExists(spark).location(self.path_of(table.name)).comment(table.comment)
-        )
+        # Delta takes file:///x and file:/x for two places, and says itself the second.
+        place = self.path_of(table.name).replace("file:///", "file:/", 1)
+        builder = DeltaTable.createIfNotExists(spark).location(place).comment(table.comment)
         builder = builder.addColumns(spark_schema(table)).partitionedBy(*table.partition)
-        for name, value in table.properties:
+        for name, value in properties_of(table):
             builder = builder.property(name, value)
-        builder.execute()
-        passed(f"create:{table.name}")
+        with self._commit(spark, "create", table.name):
+            builder.execute()
 
-    def append(self, frame: DataFrame, table: Table) -> None:
-        """Add rows in one commit; new columns are added to the table."""
+    def migrate(self, spark: SparkSession, table: Table) -> None:
+        """Bring an existing table to this version's shape, a commit a step; nothing is done where it has it.
+
+        Raises WarehouseError for a newer table (E527), and for one with rows that this version does not allow (E519).
+        """
+        if not self.exists(table.name):
+            return
+        found = self.open(table.name)
+        columns = frozenset(field.name for field in found.schema().fields)
+        for step in pending(table, Stored(columns, found.metadata().configuration)):
+            with self._commit(spark, "migrate", table.name, step=step.what):
+                spark.sql(f"ALTER TABLE {self._sql_name(table.name)} {step.sql}")
+
+    def append(self, frame: DataFrame, table: Table, *, once: tuple[str, int] | None = None) -> None:
+        """Add rows in one commit; new columns are added to the table.
+
+        `once` is an application and a number: Delta takes each number of an application once, and none below the
+        last one, so that a write that is repeated, or comes too late, adds nothing. WarehouseError if it came too late.
+        """
         self.create(frame.sparkSession, table)
         writer = frame.write.format("delta").mode("append").option("mergeSchema", "true")
-        writer.save(self.path_of(table.name))
-        passed(f"append:{table.name}")
+        if once is not None:
+            writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
+        with self._commit(frame.sparkSession, "append", table.name):
+            writer.save(self.path_of(table.name))
+            if once is not None and self.last_number(table.name, once[0]) != once[1]:
+                raise overtaken(table.name)
+
+    def last_number(self, table: str, application: str) -> int | None:
+        """The last number under which an application has written to a table with `once`."""
+        found = self.open(table).transaction_version(application)
+        return None if found is None else int(found)
+
+    def rearrange(self, frame: DataFrame, table: str, where: str) -> None:
+        """Write the rows of whole partitions anew in one commit that says that no row changes."""
+        writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", where)
+        with self._commit(frame.sparkSession, "optimize", table, where=where):
+            writer.option("dataChange", "false").save(self.path_of(table))
+
+    def optimize(self, spark: SparkSession, table: str) -> None:
+        """Let Delta put small files of each partition together; the order of rows in a file is lost."""
+        with self._commit(spark, "optimize", table):
+            DeltaTable.forPath(spark, self.path_of(table)).optimize().executeCompaction()
+
+    def vacuum(self, spark: SparkSession, table: str, hours: float) -> None:
+        """Delete files that no version of the last `hours` needs, those of writes that never ended included."""
+        # Delta asks for a week; how short is too short is decided by who calls.
+        spark.conf.set(_RETENTION_CHECK, "false")
+        try:
+            with self._commit(spark, "vacuum", table, retention_hours=f"{hours:g}"):
+                DeltaTable.forPath(spark, self.path_of(table)).vacuum(hours)
+        finally:
+            spark.conf.unset(_RETENTION_CHECK)
 
     def replace(self, frame: DataFrame, table: Table, where: str) -> None:
         """In one commit, replace all rows of `where` by the rows of `frame`, which must all be of it: idempotent.
@@ -168,8 +240,8 @@ class Warehouse:
         """
         self.create(frame.sparkSession, table)
         writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", where)
-        writer.save(self.path_of(table.name))
-        passed(f"replace:{table.name}")
+        with self._commit(frame.sparkSession, "replace", table.name, where=where):
+            writer.save(self.path_of(table.name))
 
     def append_rows(self, spark: SparkSession, rows: Sequence[dict[str, object]], table: Table) -> None:
         """Add a few rows, given as values by column name, in one commit."""
@@ -177,8 +249,31 @@ class Warehouse:
 
     def delete(self, spark: SparkSession, table: str, condition: str) -> None:
         """Delete rows in one commit; `condition` is SQL of ours, never of a user."""
-        DeltaTable.forPath(spark, self.path_of(table)).delete(condition)
-        passed(f"delete:{table}")
+        with self._commit(spark, "delete", table, where=condition):
+            DeltaTable.forPath(spark, self.path_of(table)).delete(condition)
+
+    def commit_properties(self, write: str, table: str) -> deltalake.CommitProperties:
+        """Where a commit through delta-rs says that it comes from, as those through Spark do."""
+        said = {"userMetadata": self.provenance.message(write, table=table)}
+        return deltalake.CommitProperties(custom_metadata=said)
+
+    def _sql_name(self, table: str) -> str:
+        return f"delta.{quoted(self.path_of(table))}"
+
+    @contextlib.contextmanager
+    def _commit(self, spark: SparkSession, write: str, table: str, **more: str) -> Iterator[None]:
+        """Around one commit: it says where it comes from, and its failures say what to do."""
+        spark.conf.set(USER_METADATA, self.provenance.message(write, table=table, **more))
+        try:
+            yield
+        except (PySparkException, Py4JJavaError) as failure:
+            known = explained(failure, table)
+            if known is None:
+                raise
+            raise known from failure
+        finally:
+            spark.conf.unset(USER_METADATA)
+        passed(f"{write}:{table}")
 
 
 def spark_schema(table: Table) -> StructType:
@@ -203,21 +298,3 @@ def all_equal(**values: str) -> pc.Expression:
     for name, value in values.items():
         wanted &= pc.field(name) == value
     return wanted
-
-
-def equal(**values: str) -> str:
-    """The SQL condition that columns have these texts.
-
-    >>> equal(workload="rides", run_id="1")
-    "workload = 'rides' AND run_id = '1'"
-    """
-    return " AND ".join(f"{name} = {literal(value)}" for name, value in values.items())
-
-
-def literal(text: str) -> str:
-    r"""A Spark SQL string literal that means exactly this text; Spark would fill a `${variable}` in before it parses.
-
-    >>> print(literal("it's ${env:HOME}"))
-    'it\'s \u0024{env:HOME}'
-    """
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024") + "'"

@@ -9,10 +9,10 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO
 
 from hamlet_core.errors import HamletError
+from resources.storage import Location, Place
 
 LOCK_FILE = ".hamlet.lock"
 _POLL_SECONDS = 0.2
@@ -22,7 +22,7 @@ class WarehouseBusy(HamletError, RuntimeError):
     """Another live process holds the warehouse."""
 
     @classmethod
-    def held_by(cls, warehouse: Path, holder: str) -> WarehouseBusy:
+    def held_by(cls, warehouse: Place, holder: str) -> WarehouseBusy:
         """The error for a warehouse whose lock `holder` has."""
         return cls(
             f"the warehouse {warehouse} is in use by {holder}",
@@ -32,13 +32,16 @@ class WarehouseBusy(HamletError, RuntimeError):
 
 
 @contextlib.contextmanager
-def exclusive(warehouse: Path, *, wait_seconds: float = 0.0) -> Iterator[None]:
+def exclusive(warehouse: Place, *, wait_seconds: float = 0.0) -> Iterator[None]:
     """Hold the warehouse alone; WarehouseBusy if another process keeps it for more than `wait_seconds`.
 
-    The lock belongs to the open file, so neither an exception nor SIGKILL can leave it behind.
+    The lock belongs to the open file, so neither an exception nor SIGKILL can leave it behind. For a warehouse in
+    a store it is a file of this machine and user: runs on other machines are kept apart by Delta's own look for
+    conflicts, which refuses a write that came second, and not by this.
     """
-    warehouse.mkdir(parents=True, exist_ok=True)
-    with (warehouse / LOCK_FILE).open("a+", encoding="utf-8") as file:
+    folder = Location.of(warehouse).state
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK_FILE).open("a+", encoding="utf-8") as file:
         _acquire(file, warehouse, time.monotonic() + wait_seconds)
         file.seek(0)
         file.truncate()
@@ -47,7 +50,7 @@ def exclusive(warehouse: Path, *, wait_seconds: float = 0.0) -> Iterator[None]:
         yield
 
 
-def _acquire(file: IO[str], warehouse: Path, deadline: float) -> None:
+def _acquire(file: IO[str], warehouse: Place, deadline: float) -> None:
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

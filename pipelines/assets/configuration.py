@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import dagster as dg
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from pipelines.example import example_events, example_workload
 from pipelines.expectations import Expectations
@@ -25,6 +25,8 @@ from pipelines.settings import (
 from pipelines.spans import Span
 from pipelines.steps.ingest import Needs
 from pipelines.steps.planning import needs_of
+from resources.provenance import Provenance
+from resources.storage import place_of
 from resources.warehouse import Warehouse
 from resources.warehouse_lock import exclusive
 
@@ -37,8 +39,10 @@ _WAREHOUSE = os.environ.get("HAMLET_WAREHOUSE") or "warehouse"
 class PipelineResource(dg.ConfigurableResource, ABC):
     """Where the tables are, and what of which workload is to be done; holding it is holding the warehouse."""
 
+    _run_id: str = PrivateAttr(default="")
+
     @abstractmethod
-    def location(self) -> Path:
+    def location(self) -> Path | str:
         """The folder of the tables."""
 
     @abstractmethod
@@ -62,17 +66,16 @@ class PipelineResource(dg.ConfigurableResource, ABC):
         """For how many seconds a run waits for one that has the warehouse."""
 
     @contextlib.contextmanager
-    def yield_for_execution(
-        self,
-        context: dg.InitResourceContext,  # noqa: ARG002 - Dagster's signature
-    ) -> Iterator["PipelineResource"]:
+    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["PipelineResource"]:
         """A run has its warehouse alone from its first step to its last; WarehouseBusy if another one has it."""
         with exclusive(self.location(), wait_seconds=self.waits()):
+            self._run_id = context.run.run_id if context.run else ""
             yield self
 
-    def tables(self) -> Warehouse:
-        """The warehouse."""
-        return Warehouse(self.location())
+    def tables(self, workload: NamedWorkload | None = None) -> Warehouse:
+        """The warehouse; its commits carry the run, and the workload that they are about."""
+        about = (workload.name, workload.hash) if workload else ()
+        return Warehouse(self.location(), Provenance(self._run_id, *about))
 
 
 class FolderConfiguration(PipelineResource):
@@ -80,7 +83,7 @@ class FolderConfiguration(PipelineResource):
 
     folder: str = Field(description="Folder with pipeline.yaml and the workloads")
 
-    def location(self) -> Path:
+    def location(self) -> Path | str:
         """The folder of the tables."""
         return self._read().warehouse
 
@@ -126,7 +129,7 @@ class PipelineConfiguration(PipelineResource):
     type: str = Field(default="", description="Column with the event type; default: type")
     type_value: str = Field(default="", description="The one event type of files without a type column")
     time_unit: str = Field(default="s", description="Unit of an integer time column: us, ms, s, min, h or d")
-    warehouse: str = Field(default=_WAREHOUSE, description="Folder of the Delta tables")
+    warehouse: str = Field(default=_WAREHOUSE, description="Folder of the Delta tables: a path or a URI")
     engine: str = Field(
         default=_EXECUTE.engine, description="Engine that computes: hamlet, greta or two_step"
     )
@@ -169,14 +172,14 @@ class PipelineConfiguration(PipelineResource):
             wait_seconds=wait_seconds,
         )
 
-    def location(self) -> Path:
+    def location(self) -> Path | str:
         """The folder of the tables."""
-        return Path(self.warehouse)
+        return place_of(self.warehouse)
 
     def source(self) -> Source:
         """The files of events."""
         options = ColumnOptions(self.time or None, self.type or None, self.type_value or None, self.time_unit)
-        path = self.events or str(example_events(Path(self.warehouse)))
+        path = self.events or str(example_events(self.location()))
         return Source(path, options)
 
     def needs(self) -> Needs:
@@ -192,7 +195,7 @@ class PipelineConfiguration(PipelineResource):
         return JobSettings(
             workload=self._workload(),
             source=self.source(),
-            warehouse=Path(self.warehouse),
+            warehouse=self.location(),
             execute=ExecuteOptions(
                 engine=self.engine,
                 policy=self.policy,

@@ -35,7 +35,8 @@ def execute_assets(place: Place) -> dg.AssetsDefinition:
     ) -> Iterator[dg.MaterializeResult]:
         """Compute every query over the windows of the run, as Spark tasks that read the files of their buckets."""
         with telling(context):
-            settings, warehouse = pipeline.settings(place.name, place.span(context)), pipeline.tables()
+            settings = pipeline.settings(place.name, place.span(context))
+            warehouse = pipeline.tables(settings.workload)
             session = spark.session()
             report = execute(session, warehouse, settings, context.run.run_id)
         decisions = write_decisions(session, warehouse, settings.workload, context.run.run_id)

@@ -27,7 +27,8 @@ def plan_asset(place: Place) -> dg.AssetsDefinition:
     ) -> dg.MaterializeResult:
         """Parse and analyse the workload; needs no events."""
         with telling(context):
-            workload, warehouse = pipeline.settings(place.name).workload, pipeline.tables()
+            workload = pipeline.settings(place.name).workload
+            warehouse = pipeline.tables(workload)
             rows = plan_rows(workload, context.run.run_id)
         write_plan(spark.session(), warehouse, workload, rows)
         say(context, f"plan: {len(rows)} queries in workload {workload.name}", step="plan", queries=len(rows))

@@ -24,7 +24,7 @@ LOG = logging.getLogger("hamlet")
 """Progress of a run in lines for people; `hamlet pipeline` shows them."""
 
 
-Context = dg.AssetExecutionContext | dg.AssetCheckExecutionContext
+Context = dg.AssetExecutionContext | dg.AssetCheckExecutionContext | dg.OpExecutionContext
 
 
 def say(context: Context, line: str, **fields: object) -> None:

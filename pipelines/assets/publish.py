@@ -47,7 +47,8 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
     ) -> dg.MaterializeResult:
         """Replace the published rows of the windows of the run by the checked ones, in one commit."""
         with telling(context):
-            settings, warehouse = pipeline.settings(place.name, place.span(context)), pipeline.tables()
+            settings = pipeline.settings(place.name, place.span(context))
+            warehouse = pipeline.tables(settings.workload)
             rows = publish(spark.session(), warehouse, settings.workload.name, settings.span)
             wide = publish_wide(warehouse, settings, settings.span)
         say(
@@ -89,7 +90,8 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
         context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource
     ) -> dg.MaterializeResult:
         """Keep what the steps of this run counted and how long they took."""
-        settings, warehouse = pipeline.settings(place.name), pipeline.tables()
+        settings = pipeline.settings(place.name)
+        warehouse = pipeline.tables(settings.workload)
         instance, run_id = context.instance, context.run.run_id
         metrics = (*recorded_metrics(instance, run_id), *step_seconds(instance, run_id))
         write_metrics(spark.session(), warehouse, settings.workload.name, run_id, metrics)

@@ -15,9 +15,9 @@ import pyarrow as pa
 from pipelines.checks.rules import NotNullRule, RowRule, Rule, TypeRule, UniqueRule
 from pipelines.expectations import Bound, ColumnExpectation, ColumnType, Expectations, instant, unfit
 from pipelines.reading import ColumnOptions
-from pipelines.steps.layout import Layout, quoted
+from pipelines.steps.layout import Layout
 from resources import tables
-from resources.warehouse import literal
+from resources.sql import literal, quoted
 
 _CLASSES = {
     ColumnType.INTEGER: ("LongType",),

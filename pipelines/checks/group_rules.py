@@ -23,8 +23,7 @@ from hamlet_core import QueryPlan
 from hamlet_core.language import syntax
 from pipelines.checks.result_rules import aggregates_of
 from pipelines.checks.rules import RowRule, Rule
-from pipelines.steps.layout import quoted
-from resources.warehouse import literal
+from resources.sql import literal, quoted
 
 
 @dataclass(frozen=True, slots=True, order=True)

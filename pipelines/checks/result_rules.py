@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from hamlet_core import QueryPlan
 from pipelines.checks.rules import NotNullRule, RowRule, Rule
-from resources.warehouse import literal
+from resources.sql import literal
 
 KEY = ("query", "window_start", "group_key", "aggregate")
 

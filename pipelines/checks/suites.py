@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql.functions import coalesce, col, count, count_if, expr, lit
 
 from pipelines.checks.rules import NotNullRule, Outcome, RowRule, Rule, TypeRule, UniqueRule
-from pipelines.steps.layout import quoted
+from resources.sql import quoted
 
 SHOWN_ROWS = 5
 

@@ -30,6 +30,7 @@ def backfill(folder: str, workload: str, first: str | None, last: str | None) ->
     from pipelines.commands.main_run import fail_if_red, run_in, show_checks, show_steps
     from pipelines.folder import WorkloadFolder
     from pipelines.main_job import run_workload
+    from resources.warehouse import Warehouse
 
     read = WorkloadFolder.read(Path(folder))
     read.settings(workload)
@@ -44,4 +45,6 @@ def backfill(folder: str, workload: str, first: str | None, last: str | None) ->
     show_steps(summary)
     fail_if_red(summary)
     rows = sum(int(one.value) for one in summary.metrics if one.metric == "rows published")
-    click.echo(f"{workload}: {rows:,} rows published in {read.warehouse / 'trend_aggregates'}")
+    click.echo(
+        f"{workload}: {rows:,} rows published in {Warehouse(read.warehouse).path_of('trend_aggregates')}"
+    )

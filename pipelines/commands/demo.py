@@ -36,8 +36,9 @@ def demo(warehouse: str) -> None:
     from pipelines.settings import JobSettings, Source
     from pipelines.showing.story import tell
     from resources.doctor import require_healthy
+    from resources.storage import place_of
 
-    root = Path(warehouse)
+    root = place_of(warehouse)
     require_healthy(root)
     workload = example_workload()
     before = published(root, workload.name)
@@ -56,7 +57,7 @@ def demo(warehouse: str) -> None:
         click.echo(line)
 
 
-def published(warehouse: Path, workload: str) -> pa.Table | None:
+def published(warehouse: Path | str, workload: str) -> pa.Table | None:
     """The published rows of a workload; None if there is no such table yet."""
     import pyarrow.compute as pc
 
@@ -100,7 +101,7 @@ def _timings(summary: RunSummary) -> list[str]:
     return [f"Time: {summary.seconds:.1f} s from the start of the job to the last table."]
 
 
-def _next_steps(warehouse: Path) -> list[str]:
+def _next_steps(warehouse: Path | str) -> list[str]:
     hamlet = command_name()
     place = "" if str(warehouse) == "warehouse" else f" --warehouse {warehouse}"
     return [

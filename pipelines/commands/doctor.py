@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from pipelines.commands.options import debug_option, warehouse_option
@@ -15,8 +13,9 @@ from pipelines.commands.options import debug_option, warehouse_option
 def doctor(warehouse: str) -> None:
     """Look at Python, packages, Java, the Delta JARs, disk, loopback, memory and compiled kernels; exit code 1 if one is red."""
     from resources.doctor import diagnose, kernels
+    from resources.storage import place_of
 
-    findings = (*diagnose(Path(warehouse)), kernels())
+    findings = (*diagnose(place_of(warehouse)), kernels())
     for finding in findings:
         mark = click.style("ok ", fg="green") if finding.ok else click.style("RED", fg="red", bold=True)
         click.echo(f"{mark}  {finding.line}")

@@ -81,7 +81,7 @@ def run_job(settings: JobSettings, *, debug: bool) -> RunSummary:
 
 
 def run_in(
-    warehouse: Path, job: Callable[[dg.DagsterInstance, str], RunSummary], *, debug: bool
+    warehouse: Path | str, job: Callable[[dg.DagsterInstance, str], RunSummary], *, debug: bool
 ) -> RunSummary:
     """A run in the warehouse's Dagster instance, with its progress on stderr; whatever Spark prints goes there, too."""
     from pipelines.showing.output import only_results

@@ -36,9 +36,9 @@ warehouse_option = click.option(
     "--warehouse",
     default="warehouse",
     show_default=True,
-    metavar="DIR",
+    metavar="DIR|URI",
     type=click.Path(file_okay=False),
-    help="The folder of the Delta tables.",
+    help="The folder of the Delta tables: a path, or a URI such as s3://bucket/folder.",
 )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from pipelines.commands.failures import DEBUG
@@ -65,6 +63,7 @@ def pipeline(
     from pipelines.commands.main_run import fail_if_red, run_job, show_checks, show_steps
     from pipelines.reading import discover
     from pipelines.settings import ExecuteOptions, JobSettings, NamedWorkload, Source
+    from resources.storage import place_of
 
     given = read_workload(workload)
     columns = columns_of(time, type_, type_value, time_unit)
@@ -76,7 +75,7 @@ def pipeline(
     Options(execute.engine, policy, execute.cost_model, arithmetic)
     queries = [query.name for query in named.plans]
     discover(events)
-    settings = JobSettings(named, Source(events, columns), Path(warehouse), execute)
+    settings = JobSettings(named, Source(events, columns), place_of(warehouse), execute)
     summary = run_job(settings, debug=bool(click.get_current_context().meta.get(DEBUG)))
     click.echo(f"Checks of run {summary.run_id}:")
     show_checks(summary)
@@ -85,4 +84,4 @@ def pipeline(
     rows = {one.query: int(one.value) for one in summary.metrics if one.query and one.metric == "result rows"}
     for name in queries:
         click.echo(f"{name}: {rows.get(name, 0):,} rows")
-    click.echo(f"Published in {Path(warehouse) / 'trend_aggregates'} after {summary.seconds:.1f} s.")
+    click.echo(f"Published in {warehouse.rstrip('/')}/trend_aggregates after {summary.seconds:.1f} s.")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from pipelines.commands.options import debug_option, format_option, warehouse_option
@@ -35,6 +33,7 @@ def query(sql: str, warehouse: str, format_: str, out: str | None, limit: int) -
     from pipelines import querying
     from pipelines.showing.output import check_output, write
     from pipelines.showing.people import show_any
+    from resources.storage import place_of
 
     check_output(format_, out)
-    write(querying.query(sql, Path(warehouse)), format_, out, show_any, limit)
+    write(querying.query(sql, place_of(warehouse)), format_, out, show_any, limit)

@@ -35,14 +35,15 @@ STOP_SECONDS = 10
 def ui(warehouse: str, host: str, port: int, workloads: str | None) -> None:
     """Show assets, runs and checks of a warehouse in the browser, until Ctrl-C; schedules and sensors run meanwhile."""
     from pipelines.instance import dagster_home
+    from resources.storage import Location, place_of
 
     folder = Path(workloads).absolute() if workloads else None
-    place = _warehouse_of(folder) if folder else Path(warehouse)
+    place = _warehouse_of(folder) if folder else place_of(warehouse)
     home = dagster_home(place)
     _require_free(host, port)
     _hear_signals()
     click.echo("Starting Dagster ...", err=True)
-    server = start(home, place, host, port, folder)
+    server = start(home, Location.of(place).address, host, port, folder)
     try:
         wait_until_ready(server, f"http://{host}:{port}")
         click.echo(f"http://{host}:{port}")
@@ -56,7 +57,7 @@ def ui(warehouse: str, host: str, port: int, workloads: str | None) -> None:
         stop(server)
 
 
-def _warehouse_of(folder: Path) -> Path:
+def _warehouse_of(folder: Path) -> Path | str:
     """Where the workloads of a folder write; mistakes in the folder are told before anything starts."""
     from pipelines.folder import WorkloadFolder
 
@@ -68,7 +69,7 @@ def _warehouse_of(folder: Path) -> Path:
 
 
 def start(
-    home: Path, warehouse: Path, host: str, port: int, folder: Path | None = None
+    home: Path, warehouse: str, host: str, port: int, folder: Path | None = None
 ) -> subprocess.Popen[bytes]:
     """`dagster dev` in a session of its own, so that a signal reaches it once and from us."""
     command = [
@@ -78,7 +79,7 @@ def start(
     settings = {
         **os.environ,
         "DAGSTER_HOME": str(home),
-        "HAMLET_WAREHOUSE": str(warehouse.absolute()),
+        "HAMLET_WAREHOUSE": warehouse,
         "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
         "PYTHONWARNINGS": "ignore",
         **({"HAMLET_WORKLOADS": str(folder)} if folder else {}),

@@ -15,7 +15,6 @@ from datetime import datetime
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
 from hamlet_core import QueryPlan, write_query
@@ -23,8 +22,10 @@ from hamlet_core.windows import WindowSpec
 from pipelines.settings import JobSettings
 from pipelines.spans import Partition, Span, microseconds
 from resources import tables
+from resources.sql import equal, literal
+from resources.storage import parquet
 from resources.tables import COMPUTED_PARTITIONS
-from resources.warehouse import Warehouse, equal, frame_of, literal
+from resources.warehouse import Warehouse, frame_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ def _arrived(
     paths = _files_since(warehouse, since)
     if not paths:
         return {}
-    scan = ds.dataset(paths, schema=warehouse.schema("events"), format="parquet")
+    scan = parquet(paths, warehouse.schema("events"))
     found: dict[str, list[np.ndarray]] = {}
     for batch in scan.to_batches(columns=["event_type", "event_time"], filter=wanted):
         keys = pa.table(batch).group_by(["event_type", "event_time"]).aggregate([])

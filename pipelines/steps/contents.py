@@ -10,7 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql.functions import col, lit, shiftrightunsigned, when, xxhash64
 from pyspark.sql.functions import sum as total
 
-from pipelines.steps.layout import quoted
+from resources.sql import quoted
 
 _LOW_HALF = 0xFFFF_FFFF
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from hamlet_core import PARTIAL_SCHEMA, EventSchema, QueryPlan, Workload, partials
 from hamlet_core.errors import HamletError
@@ -22,6 +21,7 @@ from pipelines.settings import ExecuteOptions
 from pipelines.spans import Span
 from pipelines.steps.layout import Layout
 from pipelines.steps.packing import pack
+from resources.storage import parquet
 from resources.tables import TIMESTAMP
 from resources.warehouse import DataFile
 
@@ -107,7 +107,7 @@ def run_task(task: FileTask, shared: TaskInput) -> Iterator[pa.RecordBatch]:
 def read_events(paths: Sequence[str], queries: Sequence[str], shared: TaskInput) -> pa.Table:
     """The events these queries read: only their columns and types, and the time of their windows."""
     plans = [plan for plan in shared.plans if plan.name in queries]
-    files = ds.dataset(list(paths), schema=shared.events, format="parquet")
+    files = parquet(paths, shared.events)
     wanted = pc.field("event_type").isin(sorted({name for plan in plans for name in plan.types}))
     start, end = shared.span.reads([(plan.within, plan.slide) for plan in plans], shared.origin)
     if start is not None:

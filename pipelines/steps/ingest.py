@@ -19,11 +19,12 @@ from pipelines.reading import SourceFile, decide, discover, ignored
 from pipelines.settings import Source
 from pipelines.steps.contents import DayContent, checksum
 from pipelines.steps.drift import columns_for_table
-from pipelines.steps.layout import Layout, quoted, refuse_impossible_names, source_properties
-from pipelines.steps.ledger import Ledger, Skipped, remove_killed_ingests
+from pipelines.steps.layout import Layout, refuse_impossible_names, source_properties
+from pipelines.steps.ledger import INGEST, Ledger, Skipped, milliseconds, remove_killed_ingests
 from pipelines.steps.parsing import REJECTED, gather_evidence, parse_files
 from pipelines.steps.progress import watched
 from resources import tables
+from resources.sql import quoted
 from resources.warehouse import Warehouse, WarehouseError
 
 
@@ -72,6 +73,8 @@ def ingest(spark: SparkSession, warehouse: Warehouse, source: Source, needs: Nee
     anything is written, and WarehouseError if there is still no table of events afterwards.
     """
     files = discover(source.path)
+    for table in tables.ALL:
+        warehouse.migrate(spark, table)
     ledger = Ledger.of(warehouse)
     killed = remove_killed_ingests(spark, warehouse, ledger)
     fresh, skipped = ledger.sift(files)
@@ -169,7 +172,7 @@ def _write_events(
         .repartitionById(layout.buckets, "bucket")
         .sortWithinPartitions("day", "bucket", *(quoted(name) for name in layout.key), "event_time")
     )
-    warehouse.append(placed, table)
+    warehouse.append(placed, table, once=(INGEST, milliseconds(now)))
 
 
 def _layout(spark: SparkSession, warehouse: Warehouse, columns: pa.Schema, needs: Needs, rows: int) -> Layout:
@@ -182,7 +185,7 @@ def _layout(spark: SparkSession, warehouse: Warehouse, columns: pa.Schema, needs
 def _write_quarantine(warehouse: Warehouse, parsed: DataFrame, now: datetime) -> None:
     rejected = parsed.where(col(quoted(REJECTED)).isNotNull())
     rows = rejected.select("source_file", f"{quoted(REJECTED)}.*", lit(now).alias("ingested_at"))
-    warehouse.append(rows.coalesce(1), tables.QUARANTINE)
+    warehouse.append(rows.coalesce(1), tables.QUARANTINE, once=(INGEST, milliseconds(now)))
 
 
 def _write_ledger(

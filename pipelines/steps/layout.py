@@ -13,6 +13,7 @@ from pyspark.sql import Column, functions
 
 from pipelines.reading import ColumnOptions
 from resources import tables
+from resources.sql import quoted
 from resources.warehouse import WarehouseError
 
 ROWS_PER_BUCKET = 50_000
@@ -71,11 +72,6 @@ def bucket_key(partitions: Sequence[frozenset[str]], columns: Iterable[str]) -> 
         return ()
     most = min(served, key=lambda name: (-served[name], name))
     return tuple(sorted(frozenset.intersection(*(p & present for p in partitions if most in p))))
-
-
-def quoted(name: str) -> str:
-    """A column name as Spark wants it where it stands for itself."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def source_properties(options: ColumnOptions) -> tuple[tuple[str, str], ...]:

@@ -6,14 +6,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from pipelines.reading import SourceFile
 from resources import tables
+from resources.storage import parquet
 from resources.warehouse import Warehouse, WarehouseError
 
+INGEST = "hamlet.ingest"
+"""The application under which ingests write to `events` and `events_quarantine`, each with its milliseconds as number.
+
+It protects against a commit that is repeated because its answer was lost, and against one of a dead ingest that
+arrives after a later ingest has begun to write: Delta skips both. Numbers are never used again, because an ingest is
+later than every number that the tables remember, those of killed ingests included. Rows that a killed ingest has
+committed are not its business: the next run removes them.
+"""
+
 _TICK = timedelta(milliseconds=1)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_WRITTEN = ("events", tables.QUARANTINE.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,31 +40,37 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What is in the warehouse: the names of files by fingerprint, fingerprints by path, and all ingests."""
+    """What is in the warehouse: the names of files by fingerprint, fingerprints by path, and all complete ingests.
+
+    `begun` are the last ingests, complete or not, that have written events or rejected rows.
+    """
 
     names: dict[str, str]
     fingerprints: dict[str, str]
     ingests: frozenset[datetime]
+    begun: frozenset[datetime] = frozenset()
 
     @classmethod
     def of(cls, warehouse: Warehouse) -> Ledger:
         """Read the ledger; a warehouse without one has ingested nothing."""
-        if not warehouse.exists(tables.LEDGER.name):
-            return cls({}, {}, frozenset())
-        rows = warehouse.rows(tables.LEDGER.name).to_pylist()
+        written = [name for name in _WRITTEN if warehouse.exists(name)]
+        begun = [warehouse.last_number(name, INGEST) for name in written]
+        known = warehouse.exists(tables.LEDGER.name)
+        rows = warehouse.rows(tables.LEDGER.name).to_pylist() if known else []
         return cls(
             {row["fingerprint"]: row["source_file"] for row in rows},
             {row["path"]: row["fingerprint"] for row in rows},
             frozenset(row["ingested_at"] for row in rows),
+            frozenset(_EPOCH + number * _TICK for number in begun if number is not None),
         )
 
     def next_ingest(self, now: datetime) -> datetime:
-        """A time stamp for a new ingest: its identity, so later than all others; whole milliseconds.
+        """A time stamp for a new ingest: its identity, so later than all others, killed ones too; whole milliseconds.
 
         Delta keeps the statistics by which killed ingests are found in milliseconds.
         """
         rounded = now.astimezone(UTC).replace(microsecond=now.microsecond // 1000 * 1000)
-        return max([rounded, *(ingest + _TICK for ingest in self.ingests)])
+        return max([rounded, *(ingest + _TICK for ingest in self.ingests | self.begun)])
 
     def sift(self, files: Sequence[SourceFile]) -> tuple[tuple[SourceFile, ...], tuple[Skipped, ...]]:
         """The files to read and the files to skip; WarehouseError for one that changed since it was ingested."""
@@ -83,23 +103,26 @@ def _changed(file: SourceFile) -> WarehouseError:
 def remove_killed_ingests(spark: SparkSession, warehouse: Warehouse, ledger: Ledger) -> int:
     """Delete what ingests that died before their ledger entry left behind; their number."""
     killed: set[datetime] = set()
-    for table in ("events", tables.QUARANTINE.name):
+    for table in _WRITTEN:
         found = _ingests_in(warehouse, table) - ledger.ingests
         for ingest in sorted(found):
-            warehouse.delete(spark, table, f"ingested_at = timestamp_millis({_milliseconds(ingest)})")
+            warehouse.delete(spark, table, f"ingested_at = timestamp_millis({milliseconds(ingest)})")
         killed |= found
     return len(killed)
 
 
 def _ingests_in(warehouse: Warehouse, table: str) -> frozenset[datetime]:
-    """The ingests that a table has rows of, from the statistics of its files: a file is of one ingest."""
+    """The ingests that a table has rows of: from the statistics of its files, and out of files of several ingests."""
     if not warehouse.exists(table):
         return frozenset()
-    actions = pa.table(warehouse.open(table).get_add_actions(flatten=True))
-    if "min.ingested_at" not in actions.column_names:
-        return frozenset()
-    return frozenset(value for value in actions.column("min.ingested_at").to_pylist() if value is not None)
+    files = warehouse.files(table)
+    found: set[datetime | None] = {file.oldest for file in files if file.oldest == file.newest}
+    mixed = [file.path for file in files if file.oldest is None or file.oldest != file.newest]
+    for batch in parquet(mixed, warehouse.schema(table)).to_batches(columns=["ingested_at"]):
+        found |= set(pc.unique(batch.column(0)).to_pylist())
+    return frozenset(ingest for ingest in found if ingest is not None)
 
 
-def _milliseconds(moment: datetime) -> int:
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // _TICK
+def milliseconds(moment: datetime) -> int:
+    """Whole milliseconds from the epoch."""
+    return (moment - _EPOCH) // _TICK

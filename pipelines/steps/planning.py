@@ -37,17 +37,18 @@ def plan_rows(workload: NamedWorkload, run_id: str) -> list[dict[str, object]]:
             "slide_us": query.slide,
             "explanation": explain(replace(parsed, queries=(query.query,))),
             "run_id": run_id,
+            "position": position,
         }
-        for query in workload.plans
+        for position, query in enumerate(workload.plans)
     ]
 
 
 def write_plan(
     spark: SparkSession, warehouse: Warehouse, workload: NamedWorkload, rows: list[dict[str, object]]
 ) -> None:
-    """Replace the plan of this workload."""
+    """Replace the plan of this text of the workload; other texts stay, for results that were made of them."""
     frame = frame_of(spark, rows, tables.PLAN)
-    warehouse.replace(frame, tables.PLAN, equal(workload=workload.name))
+    warehouse.replace(frame, tables.PLAN, equal(workload=workload.name, workload_hash=workload.hash))
 
 
 def plan_markdown(rows: list[dict[str, object]]) -> str:

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 
 from pipelines.spans import Span, microseconds
 from resources import tables
-from resources.warehouse import equal, literal
+from resources.sql import equal, literal
 
 _TICK = timedelta(microseconds=1)
 

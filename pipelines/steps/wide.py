@@ -47,7 +47,7 @@ def publish_wide(warehouse: Warehouse, settings: JobSettings, span: Span = Span(
 
 def wide_tables(warehouse: Warehouse, workload: str) -> dict[str, str]:
     """The wide tables of a workload that the warehouse has: query -> table."""
-    folders = sorted(log.parent.name for log in warehouse.root.glob("*__*/_delta_log"))
+    folders = [name for name in warehouse.location.folders() if "__" in name]
     known = {name: warehouse.properties(name) for name in folders if warehouse.exists(name)}
     return {
         properties[tables.QUERY]: name
@@ -65,6 +65,8 @@ def _create(warehouse: Warehouse, table: Table) -> bool:
             description=table.comment,
             configuration=dict(table.properties),
             raise_if_key_not_exists=False,
+            storage_options=warehouse.location.storage_options(),
+            commit_properties=warehouse.commit_properties("create", table.name),
         )
         passed(f"create:{table.name}")
         return True
@@ -104,13 +106,16 @@ def _replace(warehouse: Warehouse, table: Table, rows: pa.Table, span: Span) -> 
         mode="overwrite",
         predicate=where,
         schema_mode=None if where else "overwrite",
+        storage_options=warehouse.location.storage_options(),
+        commit_properties=warehouse.commit_properties("replace", table.name),
     )
     passed(f"replace:{table.name}")
 
 
 def _delete(warehouse: Warehouse, table: str, span: Span) -> None:
     """In one commit, remove the rows of the span."""
-    warehouse.open(table).delete(_condition(span))
+    properties = warehouse.commit_properties("delete", table)
+    warehouse.open(table).delete(_condition(span), commit_properties=properties)
     passed(f"delete:{table}")
 
 

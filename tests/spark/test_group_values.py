@@ -33,7 +33,8 @@ from pipelines.steps.planning import needs_of, plan_rows, write_plan
 from pipelines.steps.publish import publish
 from pipelines.steps.wide import publish_wide
 from pipelines.steps.wide_shape import wide_name
-from resources.warehouse import Warehouse, WarehouseError, literal
+from resources.sql import literal
+from resources.warehouse import Warehouse, WarehouseError
 
 VALUES = (
     "plain", "", None, "null", "NULL", "None", 'so"uth', "it's", "''", "a/b\\c", "\\", "\\u0041", "\\'", "line\nbreak",

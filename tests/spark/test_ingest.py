@@ -156,7 +156,7 @@ def test_the_table_keeps_the_types_of_the_source(spark, warehouse, tmp_path):
     ]  # fmt: skip
     assert schema.field("event_time").type == pa.timestamp("us", "UTC")
     protocol = warehouse.open("events").protocol()
-    assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
+    assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 3)
 
 
 def test_later_files_may_bring_columns_and_whole_numbers_in_a_column_of_reals(spark, warehouse, tmp_path):

@@ -29,7 +29,8 @@ from pipelines.steps.layout import Layout, bucket_key, refuse_impossible_names, 
 from pipelines.steps.ledger import Ledger
 from pipelines.steps.packing import pack
 from pipelines.steps.parsing import EARLIEST, LATEST, REJECTED, _batches, event_times, parsed_schema
-from resources.warehouse import DataFile, literal
+from resources.sql import literal
+from resources.warehouse import DataFile
 
 
 @given(st.lists(st.integers(0, 1000), max_size=40), st.integers(1, 12))

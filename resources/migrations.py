@@ -1,0 +1,123 @@
+"""How a table of an older version becomes one of this version: declared per table, done step by step.
+
+Every step is one commit and leaves out what is there already, so that whatever was killed can be done again; the
+version is written last. What a step names is declared in `tables`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql.pandas.types import from_arrow_type
+
+from resources import tables
+from resources.sql import literal, quoted
+from resources.storage import WarehouseError
+from resources.tables import Check, Table
+
+VERSION = "hamlet.schemaVersion"
+"""Property with the version of a table's shape; a table without it has version 1."""
+
+CONSTRAINT = "delta.constraints."
+"""What Delta puts before the name of a constraint, as a property."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """What a table of the version before lacks: declared columns, by name, and declared constraints."""
+
+    columns: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+
+
+MIGRATIONS: Mapping[str, tuple[Migration, ...]] = {
+    "events": (Migration(checks=tables.EVENT_CHECKS),),
+    tables.PLAN.name: (Migration(("position",), tables.PLAN.checks),),
+} | {
+    table.name: (Migration(checks=table.checks),)
+    for table in (
+        tables.QUARANTINE,
+        tables.LEDGER,
+        tables.COMPUTED,
+        tables.COMPUTED_PARTITIONS,
+        tables.PUBLISHED,
+        tables.DECISIONS,
+        tables.METRICS,
+    )
+}
+"""The first leads from version 1 to version 2, and so on; the version of a table is one more than it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A table as it is: the names of its columns and its properties."""
+
+    columns: frozenset[str]
+    properties: Mapping[str, str]
+
+    @property
+    def version(self) -> int:
+        """The version of its shape."""
+        return int(self.properties.get(VERSION, "1"))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One commit of a migration: what it does, and the SQL after `ALTER TABLE x`."""
+
+    what: str
+    sql: str
+
+
+def schema_version(table: str) -> int:
+    """The version that this code gives to the shape of a table.
+
+    >>> schema_version("events"), schema_version("a table without history")
+    (2, 1)
+    """
+    return 1 + len(MIGRATIONS.get(table, ()))
+
+
+def properties_of(table: Table) -> tuple[tuple[str, str], ...]:
+    """The properties of a new table: its own, its version, and its constraints, which Delta keeps as such."""
+    checks = tuple((f"{CONSTRAINT}{check.name}", check.holds) for check in table.checks)
+    return (*table.properties, (VERSION, str(schema_version(table.name))), *checks)
+
+
+def refuse_newer(table: str, properties: Mapping[str, str]) -> None:
+    """WarehouseError for a table that a later version of this package has written."""
+    found, known = properties.get(VERSION, "1"), schema_version(table)
+    if not found.isdecimal() or int(found) > known:
+        raise WarehouseError(
+            f"the table {table} has schema version {found}, and this version of HAMLET knows {known}",
+            code="E527",
+            hint="upgrade HAMLET, or use another --warehouse",
+        )
+
+
+def pending(table: Table, stored: Stored) -> tuple[Step, ...]:
+    """The steps that are left to bring a table to this version, in their order; none where it is there."""
+    version = schema_version(table.name)
+    if stored.version >= version:
+        return ()
+    steps: list[Step] = []
+    for migration in MIGRATIONS[table.name][stored.version - 1 :]:
+        missing = [name for name in migration.columns if name not in stored.columns]
+        steps += [_add_column(table, name) for name in missing]
+        steps += [_add_check(check) for check in migration.checks if not _has(stored, check)]
+    return (*steps, Step("version", f"SET TBLPROPERTIES ({literal(VERSION)} = {literal(str(version))})"))
+
+
+def _has(stored: Stored, check: Check) -> bool:
+    return f"{CONSTRAINT}{check.name}".lower() in {name.lower() for name in stored.properties}
+
+
+def _add_column(table: Table, name: str) -> Step:
+    (column,) = [one for one in table.columns if one.name == name]
+    kind = from_arrow_type(column.type).simpleString()
+    return Step(f"column {name}", f"ADD COLUMNS ({quoted(name)} {kind} COMMENT {literal(column.comment)})")
+
+
+def _add_check(check: Check) -> Step:
+    return Step(f"constraint {check.name}", f"ADD CONSTRAINT {quoted(check.name)} CHECK ({check.holds})")

@@ -1,0 +1,30 @@
+"""Values and names as Spark SQL means them: nothing of a user's stands in SQL without one of these."""
+
+from __future__ import annotations
+
+
+def equal(**values: str) -> str:
+    """The SQL condition that columns have these texts.
+
+    >>> equal(workload="rides", run_id="1")
+    "workload = 'rides' AND run_id = '1'"
+    """
+    return " AND ".join(f"{name} = {literal(value)}" for name, value in values.items())
+
+
+def literal(text: str) -> str:
+    r"""A Spark SQL string literal that means exactly this text; Spark would fill a `${variable}` in before it parses.
+
+    >>> print(literal("it's ${env:HOME}"))
+    'it\'s \u0024{env:HOME}'
+    """
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024") + "'"
+
+
+def quoted(name: str) -> str:
+    """A name as Spark wants it where it stands for itself.
+
+    >>> quoted("a`b")
+    '`a``b`'
+    """
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,268 @@
+"""What the tables refuse, in words for people; and tables of an older version, which become those of this one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+
+import deltalake
+import pytest
+from delta.tables import DeltaTable
+
+from hamlet_core.errors import HamletError
+from pipelines.main_job import run_main_job
+from resources import tables
+from resources import warehouse as warehouse_module
+from resources.migrations import VERSION
+from resources.tables import Table
+from resources.warehouse import Warehouse, equal, frame_of, spark_schema
+from tests.spark.pipeline_cases import expected_rows, settings_for, stream, table_rows, write_csv
+
+NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
+RESULT: dict[str, object] = {
+    "query": "q", "window_start": NOW, "window_end": NOW + timedelta(hours=12), "group_key": "{}",
+    "aggregate": "COUNT(*)", "value": 2.0, "sign": 1, "log2": 1.0, "workload": "w", "workload_hash": "h",
+    "run_id": "r", "events_version": 1, "day": date(2026, 1, 5),
+}  # fmt: skip
+EVENTS = replace(tables.events_table((), ()), properties=())
+GOOD: dict[str, tuple[Table, dict[str, object]]] = {
+    "events": (
+        EVENTS,
+        {"event_time": NOW, "event_type": "A", "source_file": "f", "ingested_at": NOW, "day": NOW.date(), "bucket": 0},
+    ),
+    "events_quarantine": (tables.QUARANTINE, {"source_file": "f", "reason": "r", "code": "E401", "ingested_at": NOW}),
+    "ingested_files": (
+        tables.LEDGER,
+        {"source_file": "f", "path": "/f", "fingerprint": "p", "rows": 0, "rejected": 0, "ingested_at": NOW},
+    ),
+    "workload_plan": (
+        tables.PLAN,
+        {"workload": "w", "workload_hash": "h", "query": "q", "text": "t", "run_id": "r", "within_us": 1, "slide_us": 1},
+    ),
+    "computed_aggregates": (tables.COMPUTED, RESULT),
+    "computed_partitions": (
+        tables.COMPUTED_PARTITIONS,
+        {"workload": "w", "partition": "all", "query": "q", "query_hash": "h", "events_until": NOW,
+         "events_version": 1, "workload_hash": "h", "run_id": "r"},
+    ),
+    "trend_aggregates": (tables.PUBLISHED, RESULT),
+    "sharing_decisions": (tables.DECISIONS, {"workload": "w", "workload_hash": "h", "run_id": "r"}),
+    "run_metrics": (
+        tables.METRICS,
+        {"run_id": "r", "workload": "w", "step": "s", "metric": "m", "measured_at": NOW},
+    ),
+}  # fmt: skip
+# Table, constraint, what is wrong with the row.
+BAD = [
+    ("events", "known", {"event_type": None}),
+    ("events", "day_fits", {"day": date(2026, 1, 6)}),
+    ("events", "bucket_counts", {"bucket": -1}),
+    ("events_quarantine", "known", {"reason": None}),
+    ("events_quarantine", "row_number_counts", {"row_number": 0}),
+    ("ingested_files", "known", {"fingerprint": None}),
+    ("ingested_files", "rows_count", {"rejected": -1}),
+    ("workload_plan", "known", {"text": None}),
+    ("workload_plan", "windows_have_a_length", {"slide_us": 0}),
+    ("workload_plan", "position_counts", {"position": -1}),
+    ("computed_aggregates", "known", {"events_version": None}),
+    ("computed_aggregates", "windows_have_a_length", {"window_start": NOW + timedelta(hours=12)}),
+    ("computed_aggregates", "day_fits", {"day": date(2026, 1, 6)}),
+    ("computed_partitions", "known", {"events_until": None}),
+    ("trend_aggregates", "known", {"group_key": None}),
+    ("trend_aggregates", "windows_have_a_length", {"window_start": NOW + timedelta(hours=13)}),
+    ("trend_aggregates", "day_fits", {"window_end": NOW + timedelta(hours=12, microseconds=1)}),
+    ("trend_aggregates", "sign_is_a_sign", {"sign": 2}),
+    ("trend_aggregates", "numbers_are_finite", {"value": float("nan")}),
+    ("trend_aggregates", "numbers_are_finite", {"log2": float("-inf")}),
+    ("trend_aggregates", "fingerprint_is_a_residue", {"fingerprint": 2**61 - 1}),
+    ("sharing_decisions", "known", {"run_id": None}),
+    ("run_metrics", "known", {"step": None}),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def filled(spark, tmp_path_factory) -> Warehouse:
+    """Every table with one row that it allows, all else NULL."""
+    warehouse = Warehouse(tmp_path_factory.mktemp("constraints"))
+    for table, row in GOOD.values():
+        warehouse.append_rows(spark, [row], table)
+    return warehouse
+
+
+def test_every_constraint_of_every_table_has_a_row_that_breaks_it():
+    declared = {(table.name, check.name) for table in tables.ALL for check in table.checks}
+    assert {(name, check) for name, check, _ in BAD} == declared
+    assert set(GOOD) == {table.name for table in tables.ALL}
+
+
+@pytest.mark.parametrize(("name", "check", "wrong"), BAD, ids=str)
+def test_a_row_against_a_constraint_is_refused_with_its_name_and_values(spark, filled, name, check, wrong):
+    table, good = GOOD[name]
+    before = filled.version(name)
+    with pytest.raises(HamletError) as refused:
+        filled.append_rows(spark, [good, {**good, **wrong}], table)
+    assert refused.value.code == "E519"
+    assert f"the table {name} does not allow: CHECK constraint {check} " in refused.value.message
+    assert all(f" - {column} : " in refused.value.message for column in wrong)
+    assert refused.value.hint
+    assert filled.version(name) == before
+
+
+def test_replacing_is_refused_too_and_other_failures_stay_what_they_are(spark, filled):
+    frame = frame_of(spark, [{**RESULT, "sign": 7}], tables.PUBLISHED)
+    with pytest.raises(HamletError, match=r"E519.*sign_is_a_sign"):
+        filled.replace(frame, tables.PUBLISHED, equal(workload="w"))
+    with pytest.raises(Exception, match="REPLACE_WHERE_MISMATCH") as other:
+        filled.replace(frame_of(spark, [RESULT], tables.PUBLISHED), tables.PUBLISHED, equal(workload="x"))
+    assert not isinstance(other.value, HamletError)
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_readers_need_version_one_and_writers_three(filled, name):
+    protocol = filled.open(name).protocol()
+    assert (protocol.min_reader_version, protocol.reader_features) == (1, None)
+    assert (protocol.min_writer_version, protocol.writer_features) == (3, None)
+    assert filled.properties(name)[VERSION] == "2"
+    assert filled.rows(name).num_rows == 1
+
+
+def make_old(spark, old: Warehouse, new: Warehouse) -> None:
+    """Copy the tables of a warehouse in the shape that they had before there were versions."""
+    for table in tables.ALL:
+        if table is tables.COMPUTED_PARTITIONS:  # there was no such table
+            continue
+        frame = new.read(spark, table.name).drop("position")
+        builder = DeltaTable.create(spark).location(old.path_of(table.name)).addColumns(frame.schema)
+        for key, value in new.properties(table.name).items():
+            if not key.startswith("delta.constraints.") and key != VERSION:
+                builder = builder.property(key, value)
+        builder.partitionedBy(*table.partition).execute()
+        frame.write.format("delta").mode("append").save(old.path_of(table.name))
+        assert old.open(table.name).protocol().min_writer_version == 2
+
+
+@pytest.fixture(scope="module")
+def job(spark, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("job")
+    events = write_csv(stream(120), folder / "events.csv")
+    with events.open("a") as file:
+        file.write("no event\n")
+    settings = settings_for(events, folder / "warehouse")
+    assert run_main_job(settings).success
+    return settings
+
+
+def squeezed(sql: str) -> str:
+    """Delta writes the tokens of a constraint that is added later with blanks between them."""
+    return "".join(sql.split())
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+def test_a_job_migrates_an_old_warehouse_however_often_it_is_killed(spark, job, tmp_path, monkeypatch):
+    settings = replace(job, warehouse=tmp_path / "old")
+    old = Warehouse(settings.warehouse)
+    make_old(spark, old, Warehouse(job.warehouse))
+    kills = []
+
+    def die_in_every_table(write: str) -> None:
+        # After the first step of each table, and once before the last one.
+        if write.startswith("migrate:") and kills.count(write) < (2 if write.endswith("_plan") else 1):
+            kills.append(write)
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(warehouse_module, "passed", die_in_every_table)
+        for table in tables.ALL:
+            for _ in range(3):
+                try:
+                    old.migrate(spark, table)
+                except Killed:
+                    continue
+    assert len(kills) == 9
+    steps = {table.name: old.version(table.name) for table in tables.ALL if old.exists(table.name)}
+    assert run_main_job(settings).success
+    assert table_rows(old, "trend_aggregates") == expected_rows(settings)
+    assert old.rows("events").num_rows == 120
+    for name in steps:
+        properties = old.properties(name)
+        assert properties[VERSION] == "2"
+        declared = {
+            check.name: check.holds for table in tables.ALL if table.name == name for check in table.checks
+        }
+        stored = {
+            key.removeprefix("delta.constraints."): value
+            for key, value in properties.items() if key.startswith("delta.constraints.")
+        }  # fmt: skip
+        assert {key: squeezed(value) for key, value in stored.items()} == {
+            key: squeezed(value) for key, value in declared.items()
+        }
+        assert old.open(name).protocol().min_reader_version == 1
+    assert old.version("events") == steps["events"]
+    assert [row["position"] for row in old.rows("workload_plan").to_pylist()] == [0, 1, 2]
+
+
+def test_an_old_warehouse_that_nobody_touched_is_migrated_by_the_job(spark, job, tmp_path):
+    settings = replace(job, warehouse=tmp_path / "old")
+    old = Warehouse(settings.warehouse)
+    make_old(spark, old, Warehouse(job.warehouse))
+    assert run_main_job(settings).success
+    assert table_rows(old, "trend_aggregates") == expected_rows(settings)
+    assert {old.properties(table.name)[VERSION] for table in tables.ALL} == {"2"}
+
+
+def test_an_old_table_with_a_row_that_cannot_be_is_refused_in_words(spark, tmp_path):
+    warehouse = Warehouse(tmp_path)
+    bare = replace(tables.METRICS, checks=())
+    row = {**GOOD["run_metrics"][1], "step": None}
+    frame = frame_of(spark, [row], bare)
+    frame.write.format("delta").save(warehouse.path_of("run_metrics"))
+    with pytest.raises(
+        HamletError, match=r"E519.*run_metrics has rows that this version does not allow"
+    ) as refused:
+        warehouse.migrate(spark, tables.METRICS)
+    assert "delete or correct" in refused.value.hint
+
+
+def test_a_table_of_a_newer_version_is_refused_by_every_door(spark, job, tmp_path):
+    warehouse = Warehouse(tmp_path)
+    builder = DeltaTable.create(spark).location(warehouse.path_of("events"))
+    builder.addColumns(spark_schema(EVENTS)).property(VERSION, "3").execute()
+    for door in (
+        lambda: warehouse.rows("events"),
+        lambda: warehouse.read(spark, "events"),
+        lambda: warehouse.append_rows(spark, [GOOD["events"][1]], EVENTS),
+        lambda: run_main_job(replace(job, warehouse=tmp_path)),
+    ):
+        with pytest.raises(HamletError, match=r"E527.*events has schema version 3.*knows 2"):
+            door()
+
+
+def test_two_writers_on_one_partition_are_one_clear_error(spark, tmp_path, monkeypatch):
+    """The lock keeps runs of one machine apart; this is what another machine meets."""
+    warehouse = Warehouse(tmp_path)
+    warehouse.append_rows(spark, [RESULT], tables.PUBLISHED)
+    path = warehouse.path_of("trend_aggregates")
+
+    def meanwhile(rows):
+        for batch in rows:
+            deltalake.DeltaTable(path).delete("workload = 'w'")
+            yield batch
+
+    source = frame_of(spark, [RESULT], tables.PUBLISHED)
+    slow = source.coalesce(1).mapInArrow(meanwhile, source.schema)
+    with pytest.raises(HamletError, match=r"E528.*trend_aggregates") as refused:
+        warehouse.replace(slow, tables.PUBLISHED, equal(workload="w"))
+    assert "run again" in refused.value.hint
+
+
+def test_constraints_of_a_table_are_sql_that_spark_reads_the_same_in_every_time_zone(spark, filled):
+    table, good = GOOD["events"]
+    spark.conf.set("spark.sql.session.timeZone", "Pacific/Auckland")
+    try:
+        filled.append_rows(spark, [good], table)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert filled.rows("events").num_rows == 2

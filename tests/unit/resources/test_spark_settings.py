@@ -1,0 +1,51 @@
+"""What a user may say to Spark, and what of ours it replaces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hamlet_core.errors import HamletError
+from resources.environments import environment
+from resources.spark import DELTA_EXTENSION, settings
+
+
+def write(folder: Path, text: str) -> dict[str, str]:
+    file = folder / "spark.conf"
+    file.write_text(text)
+    return {"HAMLET_SPARK_CONF": str(file), "HAMLET_SPARK_MASTER": "spark://host:7077"}
+
+
+def test_settings_of_a_file_stand_above_ours_and_lists_are_joined(tmp_path):
+    environ = write(
+        tmp_path,
+        "# for our store\n\n"
+        "spark.hadoop.fs.s3a.endpoint   http://minio:9000\n"
+        "spark.executorEnv.AWS_REGION=eu-north-1\n"
+        "spark.driver.memory = 3g\n"
+        "spark.jars /opt/hadoop-aws.jar\n"
+        "spark.sql.extensions org.example.More\n"
+        "spark.driver.extraJavaOptions -Da=b -Dc=d e\n",
+    )
+    found = settings(environment("cluster", environ))
+    ours = settings(environment("cluster", {"HAMLET_SPARK_MASTER": "spark://host:7077"}))
+    assert found["spark.hadoop.fs.s3a.endpoint"] == "http://minio:9000"
+    assert found["spark.executorEnv.AWS_REGION"] == "eu-north-1"
+    assert (ours["spark.driver.memory"], found["spark.driver.memory"]) == ("4g", "3g")
+    assert found["spark.jars"] == ",".join(filter(None, (ours["spark.jars"], "/opt/hadoop-aws.jar")))
+    assert found["spark.sql.extensions"] == f"{DELTA_EXTENSION},org.example.More"
+    assert found["spark.driver.extraJavaOptions"] == f"{ours['spark.driver.extraJavaOptions']} -Da=b -Dc=d e"
+    assert found["spark.hadoop.fs.s3.impl"].endswith("S3AFileSystem")
+
+
+@pytest.mark.parametrize("line", ["fs.s3a.endpoint x", "spark.name", "spark.name ="])
+def test_a_line_that_is_no_setting_is_refused_with_its_place(tmp_path, line):
+    with pytest.raises(HamletError, match=r"E509.*line 2 of .*spark.conf") as refused:
+        environment("cluster", write(tmp_path, f"spark.a b\n{line}\n"))
+    assert line in refused.value.message
+
+
+def test_a_file_that_is_not_there_is_refused():
+    with pytest.raises(HamletError, match=r"E509.*/none cannot be read"):
+        environment("local", {"HAMLET_SPARK_CONF": "/none"})
