@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,8 @@ def passed(write: str) -> None:
 class DataFile:
     """A data file of a Delta table: absolute path, rows, bytes and its partition values as strings.
 
-    `newest` is its latest `ingested_at`, where the table has that column and its statistics.
+    `newest` is its latest `ingested_at`, `first` and `last` are its extremes of `event_time`, where the table has
+    these columns and their statistics.
     """
 
     path: str
@@ -48,6 +49,8 @@ class DataFile:
     size: int
     partition: dict[str, str]
     newest: datetime | None = None
+    first: datetime | None = None
+    last: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,10 @@ class Warehouse:
         }
         path = f"{self.path_of(table)}/{row['path']}"
         rows, size, newest = row.get("num_records"), row["size_bytes"], row.get("max.ingested_at")
-        return DataFile(path, int(str(rows or 0)), int(str(size)), partition, newest)
+        first, last = row.get("min.event_time"), row.get("max.event_time")
+        if last is not None:
+            last += timedelta(milliseconds=1)  # statistics of Delta are cut to milliseconds
+        return DataFile(path, int(str(rows or 0)), int(str(size)), partition, newest, first, last)
 
     def read(self, spark: SparkSession, table: str, version: int | None = None) -> DataFrame:
         """The table as a Spark frame, of a version or the latest."""
@@ -148,15 +154,36 @@ class Warehouse:
         writer.save(self.path_of(table.name))
         passed(f"append:{table.name}")
 
-    def replace(self, frame: DataFrame, table: Table, where: str) -> None:
+    def replace(self, frame: DataFrame, table: Table, where: str, *, fresh: bool = False) -> None:
         """In one commit, replace all rows of `where` by the rows of `frame`, which must all be of it: idempotent.
 
-        `where` is SQL of ours, with values put in by `equal` and `literal`.
+        `where` is SQL of ours, with values put in by `equal` and `literal`. `fresh` says that there are none to
+        replace, which saves Spark the search for them.
         """
         self.create(frame.sparkSession, table)
-        writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", where)
+        if fresh:
+            writer = frame.write.format("delta").mode("append")
+        else:
+            writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", where)
         writer.save(self.path_of(table.name))
         passed(f"replace:{table.name}")
+
+    def replace_rows(
+        self, spark: SparkSession, rows: Sequence[dict[str, object]], table: Table, where: str
+    ) -> None:
+        """As `replace`, for a few rows given as values, and without a job of Spark.
+
+        `where` is SQL of ours as delta-rs reads it, with texts put in by `standard_literal`.
+        """
+        self.create(spark, table)
+        found = pa.Table.from_pylist(list(rows), schema=table.schema.remove_metadata())
+        deltalake.write_deltalake(self.path_of(table.name), found, mode="overwrite", predicate=where)
+        passed(f"replace:{table.name}")
+
+    def delete_rows(self, table: str, where: str) -> None:
+        """Delete a few rows in one commit, without Spark; `where` as that of `replace_rows`."""
+        self.open(table).delete(where)
+        passed(f"delete:{table}")
 
     def append_rows(self, spark: SparkSession, rows: Sequence[dict[str, object]], table: Table) -> None:
         """Add a few rows, given as values by column name, in one commit."""
@@ -199,6 +226,15 @@ def equal(**values: str) -> str:
     "workload = 'rides' AND run_id = '1'"
     """
     return " AND ".join(f"{name} = {literal(value)}" for name, value in values.items())
+
+
+def standard_literal(text: str) -> str:
+    """A string literal of standard SQL, as delta-rs reads it, that means exactly this text.
+
+    >>> print(standard_literal("it's"))
+    'it''s'
+    """
+    return "'" + text.replace("'", "''") + "'"
 
 
 def literal(text: str) -> str:
