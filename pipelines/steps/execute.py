@@ -1,4 +1,4 @@
-"""Execute: Delta `events` -> Delta `computed_aggregates`, as file tasks and one small shuffle of partial rows."""
+"""Execute: Delta `events` -> Delta `computed_aggregates`, as one Spark job; partial rows, if any, meet in a small shuffle."""
 
 from __future__ import annotations
 
