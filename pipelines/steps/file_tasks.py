@@ -27,6 +27,8 @@ from resources.warehouse import DataFile
 
 MOST_SHARES = 1.5
 """A bucket is cut in time if it has more than so many fair shares of the events."""
+LEAST_SHARE = 50_000
+"""Events for which a task of their own pays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def file_tasks(
         buckets[file.partition["bucket"]].append(file)
     local = tuple(plan for plan in shared.plans if _in_bucket(plan.equivalence + plan.group_by, layout))
     whole = tuple(plan for plan in shared.plans if plan not in local)
-    share = -(-sum(file.rows for file in files) // parts)
+    share = max(-(-sum(file.rows for file in files) // parts), LEAST_SHARE)
     tasks: list[FileTask] = []
     if local:
         single = len(buckets) == 1

@@ -145,7 +145,8 @@ def test_what_does_not_fit_is_refused_at_the_call(spark, text, options, error, c
     assert refused.value.code.startswith(code)
 
 
-def test_a_hot_key_is_many_tasks_and_no_row_changes(spark, tmp_path):
+def test_a_hot_key_is_many_tasks_and_no_row_changes(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("pipelines.steps.file_tasks.LEAST_SHARE", 1)
     table = stream(3_000, days=1)
     hot = pa.array(["hot" if number % 10 else f"cold {number % 7}" for number in range(table.num_rows)])
     table = table.set_column(table.column_names.index("k"), "k", hot)

@@ -88,7 +88,8 @@ def test_nothing_is_cut_below_the_longest_window():
     assert events_between([unknown], Span()) == 1000
 
 
-def test_a_hot_bucket_is_many_tasks_and_the_others_are_packed():
+def test_a_hot_bucket_is_many_tasks_and_the_others_are_packed(monkeypatch):
+    monkeypatch.setattr("pipelines.steps.file_tasks.LEAST_SHARE", 1)
     table = pa.schema([("time", pa.timestamp("us", "UTC")), ("type", pa.string()), ("k", pa.string())])
     shared = TaskInput(parse(text()), plan(text()), table, EventSchema(), ExecuteOptions())
     files = [file(9000), *(file(250, bucket=number) for number in range(1, 5))]
