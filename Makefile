@@ -21,7 +21,7 @@ help:
 	@echo '  make fmt     format the code'
 	@echo '  make slow    long differential and soak runs'
 	@echo '  make mutants plant faults of meaning and show which test sees each'
-	@echo '  make bench   benchmarks, ten minutes (ONLY=a,d: some of them); tables in bench/'
+	@echo '  make bench   benchmarks, ten minutes (ONLY=a,d: some of them; ONLY=p: on Spark, not in the ten minutes)'
 	@echo '  make setup   .venv with all dependencies, Java if there is none, the Delta JARs'
 	@echo '  make clean   remove caches and the demo warehouse (keeps .venv)'
 	@echo

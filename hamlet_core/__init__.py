@@ -23,6 +23,7 @@ from hamlet_core.execution import (
     partials,
     plan,
     run,
+    run_part,
 )
 from hamlet_core.explain import explain
 from hamlet_core.language.syntax import Query, Workload
@@ -58,6 +59,7 @@ __all__ = [
     "plan",
     "result_schema",
     "run",
+    "run_part",
     "why",
     "write_query",
     "write_workload",

@@ -6,21 +6,22 @@ lets the pipeline run the same code in many tasks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hamlet_core.algebra.aggregates import Shape, algebra_of, components
-from hamlet_core.algebra.arithmetic import ARITHMETICS, Arithmetic, Unit
+from hamlet_core.algebra.aggregates import Shape, algebra_of
+from hamlet_core.algebra.arithmetic import ARITHMETICS
 from hamlet_core.columns import INT64_MAX
 from hamlet_core.engines.partitions import fold_groups
 from hamlet_core.engines.prepared import prepare
 from hamlet_core.engines.registry import DEFAULT_ENGINE, EVALUATORS, Options
 from hamlet_core.errors import QueryMeaningError, StreamError
 from hamlet_core.events import TIMESTAMP_TYPE, EventSchema, Stream, encode, table_kinds, ticks
+from hamlet_core.folded import Folded, Part, shapes_of
 from hamlet_core.language.parser import parse_syntax
 from hamlet_core.language.syntax import Attribute, Workload
 from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload
@@ -31,11 +32,9 @@ from hamlet_core.results import (
     PartialRow,
     check_partials,
     merged_rows,
-    partial_table,
     result_table,
 )
 from hamlet_core.template.plan import QueryPlan, plan_query
-from hamlet_core.totals import Totals, in_batches, one_table, partial_rows, totals_table
 from hamlet_core.windows import WindowSpec
 from hamlet_core.work import Counters, Work
 
@@ -129,7 +128,23 @@ def partials(
     Every partition (equivalence and GROUP-BY values) must be whole in one call.
     """
     options = Options(engine, policy, cost_model, arithmetic)
-    return partial_table(_fold(_meaning(workload), _text(workload), events, schema, options).partial_rows())
+    return _fold(_meaning(workload), _text(workload), events, schema, options).part(frozenset()).partials
+
+
+def run_part(
+    workload: Workload | str,
+    events: pa.Table | pa.RecordBatchReader,
+    finished: Collection[str],
+    *,
+    schema: EventSchema = EventSchema(),
+    engine: str = DEFAULT_ENGINE,
+    policy: str = "dynamic",
+    cost_model: str = "measured",
+    arithmetic: str = "scaled",
+) -> Part:
+    """As `partials`, but result rows at once of the queries `finished`: those whose groups are whole in this call."""
+    options = Options(engine, policy, cost_model, arithmetic)
+    return _fold(_meaning(workload), _text(workload), events, schema, options).part(frozenset(finished))
 
 
 def merge_partials(
@@ -144,7 +159,7 @@ def merge_partials(
     if time_type not in (pa.int64(), TIMESTAMP_TYPE):
         hint = "use int64, or timestamp[us, UTC] for timestamps and dates"
         raise StreamError(f"window bounds cannot be {time_type}", code="E214", hint=hint)
-    shapes = _shapes(_meaning(workload), numbers)
+    shapes = shapes_of(_meaning(workload), numbers)
     check_partials(partials, shapes)
     return result_table(merged_rows(partials, shapes, numbers), shapes, numbers, time_type)
 
@@ -201,75 +216,30 @@ def _text(workload: Workload | str) -> str:
     return workload if isinstance(workload, str) else workload.text
 
 
-def _shapes(analysed: tuple[AnalysedQuery, ...], arithmetic: Arithmetic) -> dict[str, Shape]:
-    return {
-        one.query.name: Shape(
-            one.query.aggregates, one.operands, components(one.query.aggregates, one.operands, arithmetic)
-        )
-        for one in analysed
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class _Folded:
-    """A workload folded over a stream: rows of the engines that take query by query, or totals of compiled kernels.
-
-    The totals are made as they are asked for, once; `work` is complete when they are.
-    """
-
-    stream: Stream
-    shapes: Mapping[str, Shape]
-    numbers: Arithmetic
-    work: Work
-    stretches: Iterator[list[Totals]] | None = None
-    rows: list[PartialRow] | None = None
-
-    @property
-    def units(self) -> dict[str, Unit]:
-        """What sums over each column count."""
-        return {name: Unit(column.kind, column.scale) for name, column in self.stream.columns.items()}
-
-    def results(self) -> pa.Table:
-        """Result rows, merged and in order."""
-        if self.stretches is not None:
-            how = self.shapes, self.units, self.numbers, self.stream.time_type
-            tables = [totals_table(totals, *how) for totals in in_batches(self.stretches)]
-            return one_table(tables or [totals_table([], *how)], self.shapes)
-        merged = merged_rows(partial_table(self.rows or ()), self.shapes, self.numbers)
-        return result_table(merged, self.shapes, self.numbers, self.stream.time_type)
-
-    def partial_rows(self) -> list[PartialRow]:
-        """Rows that can be shipped and added up."""
-        if self.stretches is not None:
-            how = self.shapes, self.units, self.numbers
-            return [row for totals in self.stretches for row in partial_rows(totals, *how)]
-        return self.rows or []
-
-
 def _fold(
     analysed: tuple[AnalysedQuery, ...],
     text: str,
     events: pa.Table | pa.RecordBatchReader,
     schema: EventSchema,
     options: Options,
-) -> _Folded:
+) -> Folded:
     stream, specs = _encoded(analysed, text, events, schema)
     numbers = ARITHMETICS[options.arithmetic]
-    shapes = _shapes(analysed, numbers)
+    shapes = shapes_of(analysed, numbers)
     if options.engine == DEFAULT_ENGINE:
         from hamlet_core.engines.hamlet.engine import fold_workload
 
         work = Work()
         questions, share = _questions(analysed, specs, shapes), options.policy != "never"
         stretches = fold_workload(questions, stream, numbers.name, work, text, share=share)
-        return _Folded(stream, shapes, numbers, work, stretches)
+        return Folded(stream, shapes, numbers, work, stretches)
     rows: list[PartialRow] = []
     matched = 0
     for one, spec in zip(analysed, specs, strict=True):
         found, events_bound = _fold_query(one, spec, text, stream, options)
         rows.extend(found)
         matched += events_bound
-    return _Folded(stream, shapes, numbers, Work(matched), rows=rows)
+    return Folded(stream, shapes, numbers, Work(matched), rows=rows)
 
 
 def _encoded(
@@ -305,7 +275,7 @@ def prepared_questions(
     """What the compiled engine folds: for benchmarks that time its kernels alone."""
     analysed = _meaning(workload)
     stream, specs = _encoded(analysed, _text(workload), events, schema)
-    return _questions(analysed, specs, _shapes(analysed, ARITHMETICS[arithmetic])), stream
+    return _questions(analysed, specs, shapes_of(analysed, ARITHMETICS[arithmetic])), stream
 
 
 def _window_spec(analysed: AnalysedQuery, stream: Stream, text: str) -> WindowSpec:
@@ -323,7 +293,7 @@ def _fold_query(
 ) -> tuple[list[PartialRow], int]:
     query = analysed.query
     numbers = ARITHMETICS[options.arithmetic]
-    shape = _shapes((analysed,), numbers)[query.name]
+    shape = shapes_of((analysed,), numbers)[query.name]
     algebra = algebra_of(numbers, shape.parts, analysed.automaton.positions, stream.columns)
     prepared = prepare(analysed, stream, algebra, text)
     units = _units(analysed, stream)

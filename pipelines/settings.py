@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Literal
 
 from hamlet_core import EventSchema, QueryPlan, Workload, parse, plan, write_workload
 from hamlet_core.engines.registry import DEFAULT_ENGINE
@@ -74,6 +75,8 @@ class ExecuteOptions:
     arithmetic: str = "scaled"
     origin: int | datetime | date = 0
     flush: bool = True
+    path: Literal["files", "shuffle"] = "files"
+    """How events come to the tasks: each reads its files, or Spark gathers them by key; the rows are the same."""
 
 
 def read_origin(text: str) -> int | datetime:

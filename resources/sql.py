@@ -28,3 +28,21 @@ def quoted(name: str) -> str:
     '`a``b`'
     """
     return "`" + name.replace("`", "``") + "`"
+
+
+def equal_values(**values: str) -> str:
+    """The same condition as `equal`, as delta-rs reads it.
+
+    >>> equal_values(workload="rides", run_id="1")
+    "workload = 'rides' AND run_id = '1'"
+    """
+    return " AND ".join(f"{name} = {standard_literal(value)}" for name, value in values.items())
+
+
+def standard_literal(text: str) -> str:
+    """A string literal of standard SQL, as delta-rs reads it, that means exactly this text.
+
+    >>> print(standard_literal("it's"))
+    'it''s'
+    """
+    return "'" + text.replace("'", "''") + "'"

@@ -146,16 +146,18 @@ class Location:
         return tuple(one for one in found if one.type == pa_fs.FileType.File)
 
 
-def parquet(paths: Sequence[str], schema: pa.Schema) -> ds.Dataset:
+def parquet(
+    paths: Sequence[str], schema: pa.Schema, read: ds.ParquetFileFormat | str = "parquet"
+) -> ds.Dataset:
     """Parquet files of one store as an Arrow data set; Arrow opens them itself, without Spark and delta-rs."""
     if not paths:
         return ds.dataset(schema.empty_table())
     locations = [Location(path) for path in paths]
     if locations[0].scheme == "":
-        return ds.dataset(list(paths), schema=schema, format="parquet")
+        return ds.dataset(list(paths), schema=schema, format=read)
     files, _ = locations[0].filesystem()
     inside = [_inside(one) for one in locations]
-    return ds.dataset(inside, schema=schema, format="parquet", filesystem=files)
+    return ds.dataset(inside, schema=schema, format=read, filesystem=files)
 
 
 def state_home(environ: Mapping[str, str] = os.environ) -> Path:

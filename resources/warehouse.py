@@ -7,7 +7,7 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -59,7 +59,8 @@ def passed(write: str) -> None:
 class DataFile:
     """A data file of a Delta table: path or URI, rows, bytes and its partition values as strings.
 
-    `oldest` and `newest` are its first and last `ingested_at`, where the table has that column and its statistics.
+    `oldest` and `newest` are its first and last `ingested_at`, `first` and `last` are its extremes of `event_time`,
+    where the table has these columns and their statistics.
     """
 
     path: str
@@ -68,6 +69,8 @@ class DataFile:
     partition: dict[str, str]
     newest: datetime | None = None
     oldest: datetime | None = None
+    first: datetime | None = None
+    last: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +158,11 @@ class Warehouse:
         }
         path = f"{self.path_of(table)}/{unquote(row['path'])}"
         rows, size = int(row.get("num_records") or 0), int(row["size_bytes"])
-        return DataFile(path, rows, size, partition, row.get("max.ingested_at"), row.get("min.ingested_at"))
+        ingests = row.get("max.ingested_at"), row.get("min.ingested_at")
+        first, last = row.get("min.event_time"), row.get("max.event_time")
+        if last is not None:
+            last += timedelta(milliseconds=1)  # statistics of Delta are cut to milliseconds
+        return DataFile(path, rows, size, partition, *ingests, first, last)
 
     def read(self, spark: SparkSession, table: str, version: int | None = None) -> DataFrame:
         """The table as a Spark frame, of a version or the latest."""
@@ -233,28 +240,75 @@ class Warehouse:
         finally:
             spark.conf.unset(_RETENTION_CHECK)
 
-    def replace(self, frame: DataFrame, table: Table, where: str) -> None:
+    def replace(self, frame: DataFrame, table: Table, where: str, *, fresh: bool = False) -> None:
         """In one commit, replace all rows of `where` by the rows of `frame`, which must all be of it: idempotent.
 
-        `where` is SQL of ours, with values put in by `equal` and `literal`.
+        `where` is SQL of ours, with values put in by `equal` and `literal`. `fresh` says that there are none to
+        replace, which saves Spark the search for them.
         """
         self.create(frame.sparkSession, table)
-        writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", where)
+        if fresh:
+            writer = frame.write.format("delta").mode("append")
+        else:
+            writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", where)
         with self._commit(frame.sparkSession, "replace", table.name, where=where):
             writer.save(self.path_of(table.name))
 
+    def replace_rows(
+        self, spark: SparkSession, rows: Sequence[dict[str, object]], table: Table, where: str
+    ) -> None:
+        """As `replace`, for a few rows given as values, and without a job of Spark.
+
+        `where` is SQL of ours as delta-rs reads it, with texts put in by `equal_values` and `standard_literal`.
+        """
+        self._write_rows(spark, rows, table, "replace", where)
+
     def append_rows(self, spark: SparkSession, rows: Sequence[dict[str, object]], table: Table) -> None:
-        """Add a few rows, given as values by column name, in one commit."""
-        self.append(frame_of(spark, rows, table), table)
+        """Add a few rows, given as values by column name, in one commit, and without a job of Spark."""
+        self._write_rows(spark, rows, table, "append", None)
+
+    def _write_rows(
+        self,
+        spark: SparkSession,
+        rows: Sequence[dict[str, object]],
+        table: Table,
+        write: str,
+        where: str | None,
+    ) -> None:
+        self.create(spark, table)
+        found = pa.Table.from_pylist(list(rows), schema=table.schema.remove_metadata())
+        path, options = self.path_of(table.name), self.location.storage_options()
+        if where is None:
+            said = self.commit_properties(write, table.name)
+            deltalake.write_deltalake(
+                path, found, mode="append", storage_options=options, commit_properties=said
+            )
+        else:
+            said = self.commit_properties(write, table.name, where=where)
+            deltalake.write_deltalake(
+                path,
+                found,
+                mode="overwrite",
+                predicate=where,
+                storage_options=options,
+                commit_properties=said,
+            )
+        passed(f"{write}:{table.name}")
+
+    def delete_rows(self, table: str, where: str) -> None:
+        """Delete a few rows in one commit, without Spark; `where` as that of `replace_rows`."""
+        said = self.commit_properties("delete", table, where=where)
+        self.open(table).delete(where, commit_properties=said)
+        passed(f"delete:{table}")
 
     def delete(self, spark: SparkSession, table: str, condition: str) -> None:
         """Delete rows in one commit; `condition` is SQL of ours, never of a user."""
         with self._commit(spark, "delete", table, where=condition):
             DeltaTable.forPath(spark, self.path_of(table)).delete(condition)
 
-    def commit_properties(self, write: str, table: str) -> deltalake.CommitProperties:
+    def commit_properties(self, write: str, table: str, **more: str) -> deltalake.CommitProperties:
         """Where a commit through delta-rs says that it comes from, as those through Spark do."""
-        said = {"userMetadata": self.provenance.message(write, table=table)}
+        said = {"userMetadata": self.provenance.message(write, table=table, **more)}
         return deltalake.CommitProperties(custom_metadata=said)
 
     def _sql_name(self, table: str) -> str:

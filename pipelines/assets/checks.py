@@ -12,7 +12,6 @@ from pipelines.checks.events import SuiteReport, check_events
 from pipelines.checks.greta import Comparison, compare_with_greta
 from pipelines.checks.results import check_results
 from pipelines.checks.rules import Outcome, cell, markdown
-from pipelines.settings import JobSettings
 from pipelines.steps.computed import forget_computed
 from resources import tables
 from resources.spark import SparkResource
@@ -62,27 +61,22 @@ def result_checks(place: Place) -> tuple[dg.AssetChecksDefinition, ...]:
         settings = pipeline.settings(place.name, place.span(context))
         report = check_results(spark.session(), pipeline.tables(), settings, settings.span)
         if any(one.stops for one in report.outcomes):
-            _compute_again_next_time(spark, pipeline, settings)
+            forget_computed(pipeline.tables(), settings, ())
         return _suite_result(context, "results", report, _IMPOSSIBLE_RESULTS)
 
     @dg.asset_check(asset=place.key(tables.COMPUTED.name), blocking=True)
     def greta_comparison(
-        context: dg.AssetCheckExecutionContext, pipeline: PipelineResource, spark: SparkResource
+        context: dg.AssetCheckExecutionContext, pipeline: PipelineResource
     ) -> dg.AssetCheckResult:
         """The reference engine recomputes results from the raw events; every digit must agree."""
         settings = pipeline.settings(place.name, place.span(context))
         comparison = compare_with_greta(pipeline.tables(), settings, settings.span)
         if comparison.differences:
-            _compute_again_next_time(spark, pipeline, settings)
+            forget_computed(pipeline.tables(), settings, ())
         say(context, f"greta comparison: {_extent(comparison)}, {len(comparison.differences)} differences")
         return _comparison_result(comparison)
 
     return results_expectations, greta_comparison
-
-
-def _compute_again_next_time(spark: SparkResource, pipeline: PipelineResource, settings: JobSettings) -> None:
-    """Results that a check refuses are not current, although no event has come in since."""
-    forget_computed(spark.session(), pipeline.tables(), settings, ())
 
 
 def _suite_result(

@@ -22,10 +22,10 @@ from hamlet_core.windows import WindowSpec
 from pipelines.settings import JobSettings
 from pipelines.spans import Partition, Span, microseconds
 from resources import tables
-from resources.sql import equal, literal
+from resources.sql import equal_values, standard_literal
 from resources.storage import parquet
 from resources.tables import COMPUTED_PARTITIONS
-from resources.warehouse import Warehouse, frame_of
+from resources.warehouse import Warehouse
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,18 +215,15 @@ def record_computed(
         for plan in settings.workload.plans
         if plan.name not in kept
     ]
-    frame = frame_of(spark, rows, COMPUTED_PARTITIONS)
-    warehouse.replace(frame, COMPUTED_PARTITIONS, _entries(settings, kept))
+    warehouse.replace_rows(spark, rows, COMPUTED_PARTITIONS, _entries(settings, kept))
 
 
-def forget_computed(
-    spark: SparkSession, warehouse: Warehouse, settings: JobSettings, but: Iterable[str]
-) -> None:
+def forget_computed(warehouse: Warehouse, settings: JobSettings, but: Iterable[str]) -> None:
     """Before results are replaced: no entry may speak of rows that a killed run leaves half replaced."""
-    warehouse.delete(spark, COMPUTED_PARTITIONS.name, _entries(settings, frozenset(but)))
+    warehouse.delete_rows(COMPUTED_PARTITIONS.name, _entries(settings, frozenset(but)))
 
 
 def _entries(settings: JobSettings, but: frozenset[str]) -> str:
-    keys = ", ".join(literal(key) for key in settings.span.keys)
-    where = f"{equal(workload=settings.workload.name)} AND partition IN ({keys})"
-    return where + (f" AND query NOT IN ({', '.join(literal(name) for name in sorted(but))})" if but else "")
+    keys = ", ".join(map(standard_literal, settings.span.keys))
+    where = f'{equal_values(workload=settings.workload.name)} AND "partition" IN ({keys})'
+    return where + (f" AND query NOT IN ({', '.join(map(standard_literal, sorted(but)))})" if but else "")

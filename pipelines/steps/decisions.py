@@ -6,7 +6,8 @@ from pyspark.sql import SparkSession
 
 from pipelines.settings import NamedWorkload
 from resources import tables
-from resources.warehouse import Warehouse, equal, frame_of
+from resources.sql import equal_values
+from resources.warehouse import Warehouse
 
 
 def write_decisions(
@@ -19,7 +20,5 @@ def write_decisions(
     """Replace the decisions of the workload; how many there are."""
     labels = {"workload": workload.name, "workload_hash": workload.hash, "run_id": run_id}
     rows = [{**decision, **labels} for decision in decisions]
-    warehouse.replace(
-        frame_of(spark, rows, tables.DECISIONS), tables.DECISIONS, equal(workload=workload.name)
-    )
+    warehouse.replace_rows(spark, rows, tables.DECISIONS, equal_values(workload=workload.name))
     return len(rows)

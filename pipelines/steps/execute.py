@@ -1,20 +1,17 @@
-"""Execute: Delta `events` -> Delta `computed_aggregates`, as file tasks and one small shuffle of partial rows."""
+"""Execute: Delta `events` -> Delta `computed_aggregates`, as one Spark job; partial rows, if any, meet in a small shuffle."""
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.functions import col
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.functions import col, lit
 
-from hamlet_core import partials
-from hamlet_core.events import TIME_UNITS
 from pipelines.settings import JobSettings
+from pipelines.spans import Partition, Span
 from pipelines.steps.computed import (
     Computed,
     current_queries,
@@ -22,24 +19,26 @@ from pipelines.steps.computed import (
     latest_ingest,
     record_computed,
 )
-from pipelines.steps.file_tasks import (
-    TASK_SCHEMA,
-    FileTask,
-    TaskInput,
-    TaskReport,
-    columns_read,
-    file_tasks,
-    run_task,
-)
+from pipelines.steps.file_tasks import FileEvents
+from pipelines.steps.frame_events import FrameEvents
 from pipelines.steps.ingest import no_events
 from pipelines.steps.layout import Layout
 from pipelines.steps.ledger import Ledger, remove_killed_ingests
-from pipelines.steps.merging import Labels, MergeInput, merge_frame
-from pipelines.steps.packing import run_tasks
+from pipelines.steps.merging import Labels, labelled, merged, with_timestamps
 from pipelines.steps.progress import watched
-from pipelines.steps.slices import first_day, last_day, results_filter, results_of
+from pipelines.steps.slices import any_results, first_day, last_day, results_filter, results_of
+from pipelines.steps.task_rows import (
+    Reports,
+    TaskInput,
+    TaskReport,
+    errors_received,
+    refuse_what_cannot_fit,
+)
 from resources import tables
 from resources.warehouse import DataFile, Warehouse
+
+MOST_FILES = 64
+"""That one execution may write; for fewer, the tasks write theirs, and Spark need not move the rows between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +73,17 @@ def execute(spark: SparkSession, warehouse: Warehouse, settings: JobSettings, ru
     reports: tuple[TaskReport, ...] = ()
     if plans or present - kept:
         if present - kept:
-            forget_computed(spark, warehouse, settings, kept)
+            forget_computed(warehouse, settings, kept)
         files = warehouse.files("events", version)
-        shared = replace(everything, plans=plans)
-        layout = Layout.of(warehouse.properties("events"))
+        shared = replace(everything, plans=plans, span=_final(settings, files))
         read = _files_read(files, shared)
-        tasks = file_tasks(plans, layout, read, 4 * spark.sparkContext.defaultParallelism)
-        merge = _merge_input(everything, settings, files, run_id, version)
+        events = _events(spark, warehouse, version, read, shared)
+        labels = Labels(settings.workload.name, settings.workload.hash, run_id, version)
         where = results_of(settings.workload.name, settings.span, but=kept)
+        fresh = not any_results(warehouse, tables.COMPUTED, settings.workload.name, settings.span)
         with watched(spark, "execute", sum(file.rows for file in read)):
-            reports = _run(spark, warehouse, tasks, shared, merge, where)
+            days = len({file.partition["day"] for file in read})
+            reports = _run(spark, warehouse, events, shared, labels, where, fresh=fresh, days=days)
         if until is not None:
             record_computed(spark, warehouse, settings, but=kept, version=version, until=until, run_id=run_id)
     return ExecuteReport(version, reports, _rows_per_query(warehouse, settings), kept)
@@ -105,24 +105,6 @@ def task_input(warehouse: Warehouse, settings: JobSettings) -> TaskInput:
     )
 
 
-def refuse_what_cannot_fit(shared: TaskInput) -> None:
-    """Run the engine on no events at all, here: missing columns and wrong types are one error, before any task.
-
-    Kernels are compiled by it too: once, not by every task of this machine at the same time.
-    """
-    names = columns_read(shared.plans, shared)
-    present = [shared.events.field(name) for name in names if name in shared.events.names]
-    partials(
-        shared.workload,
-        pa.schema(present).empty_table(),
-        schema=shared.schema,
-        engine=shared.options.engine,
-        policy=shared.options.policy,
-        cost_model=shared.options.cost_model,
-        arithmetic=shared.options.arithmetic,
-    )
-
-
 def _files_read(files: Iterable[DataFile], shared: TaskInput) -> tuple[DataFile, ...]:
     """The files with days that a window of the span reaches into."""
     start, end = shared.span.reads([(plan.within, plan.slide) for plan in shared.plans], shared.origin)
@@ -131,21 +113,13 @@ def _files_read(files: Iterable[DataFile], shared: TaskInput) -> tuple[DataFile,
     return tuple(file for file in files if first <= file.partition["day"] <= last)
 
 
-def _merge_input(
-    shared: TaskInput, settings: JobSettings, files: tuple[DataFile, ...], run_id: str, version: int
-) -> MergeInput:
-    time_type = shared.events.field(shared.schema.time).type
-    labels = Labels(settings.workload.name, settings.workload.hash, run_id, version)
-    bounds = [settings.span.until, None if settings.execute.flush else latest_day(files)]
-    return MergeInput(
-        workload=shared.workload,
-        time_type=pa.int64() if pa.types.is_integer(time_type) else tables.TIMESTAMP,
-        arithmetic=settings.execute.arithmetic,
-        unit=TIME_UNITS[shared.schema.time_unit],
-        after=settings.span.after,
-        until=min((bound for bound in bounds if bound is not None), default=None),
-        labels=labels,
-    )
+def _final(settings: JobSettings, files: tuple[DataFile, ...]) -> Span:
+    """The span, without `flush` only as far as its windows are final."""
+    span, last = settings.span, None if settings.execute.flush else latest_day(files)
+    if last is None:
+        return span
+    until = last if span.until is None else min(last, span.until)
+    return Span((Partition("final", span.after, until),))
 
 
 def latest_day(files: tuple[DataFile, ...]) -> datetime | None:
@@ -154,29 +128,44 @@ def latest_day(files: tuple[DataFile, ...]) -> datetime | None:
     return datetime.combine(max(days), datetime.min.time(), UTC) if days else None
 
 
+def _events(
+    spark: SparkSession, warehouse: Warehouse, version: int, files: tuple[DataFile, ...], shared: TaskInput
+) -> FileEvents | FrameEvents:
+    """The events that windows of the span read, on the way to the tasks that the options say."""
+    parts = 2 * spark.sparkContext.defaultParallelism
+    if shared.options.path == "files":
+        return FileEvents(Layout.of(warehouse.properties("events")), files, parts, spark)
+    frame = warehouse.read(spark, "events", version)
+    start, end = shared.span.reads([(plan.within, plan.slide) for plan in shared.plans], shared.origin)
+    if start is not None:
+        frame = frame.where((col("day") >= lit(first_day(start))) & (col("event_time") >= lit(start)))
+    if end is not None:
+        frame = frame.where((col("day") <= lit(last_day(end))) & (col("event_time") < lit(end)))
+    return FrameEvents(frame, parts)
+
+
 def _run(
     spark: SparkSession,
     warehouse: Warehouse,
-    tasks: tuple[FileTask, ...],
+    events: FileEvents | FrameEvents,
     shared: TaskInput,
-    merge: MergeInput,
+    labels: Labels,
     where: str,
+    *,
+    fresh: bool,
+    days: int,
 ) -> tuple[TaskReport, ...]:
-    """Tasks first, so that an error in one is raised before anything is written; then merge and write."""
-    found = run_tasks(
-        spark, tasks, lambda task: run_task(task, shared), from_arrow_schema(TASK_SCHEMA)
-    ).persist()
-    try:
-        reported = found.where(col("report").isNotNull()).select("report").toArrow().column(0)
-        reports = tuple(pickle.loads(report) for report in reported.to_pylist())  # noqa: S301 - our own tasks
-        for report in reports:
-            if report.error is not None:
-                raise report.error
-        results = merge_frame(found.where(col("report").isNull()).drop("report"), merge)
-        warehouse.replace(results.hint("rebalance", "day"), tables.COMPUTED, where)
-    finally:
-        found.unpersist()
-    return reports
+    """Tasks, merge and write are one job of Spark: an error in a task is raised, and nothing is written."""
+    reports = Reports.on(spark.sparkContext)
+    rows, partial = events.rows(shared, reports)
+    if partial:
+        rows = merged(rows, shared.workload, shared.options.arithmetic)
+    results = labelled(with_timestamps(rows, shared.unit), labels)
+    if days * events.parts > MOST_FILES:
+        results = results.hint("rebalance", "day")
+    with errors_received():
+        warehouse.replace(results, tables.COMPUTED, where, fresh=fresh)
+    return reports.all
 
 
 def _rows_per_query(warehouse: Warehouse, settings: JobSettings) -> dict[str, int]:

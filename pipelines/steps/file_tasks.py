@@ -1,151 +1,163 @@
-"""The execute step's tasks: which files and queries a Spark task takes, and what it does with them in Python.
+"""Laid-out events: which files, queries and windows a Spark task takes, and how it reads them in Python.
 
 Events go from Parquet straight into the task that folds them: no shuffle, no JVM rows, nothing in the driver.
 """
 
 from __future__ import annotations
 
-import os
-import pickle
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from hamlet_core import PARTIAL_SCHEMA, EventSchema, QueryPlan, Workload, partials
-from hamlet_core.errors import HamletError
-from pipelines.settings import ExecuteOptions
+from hamlet_core import QueryPlan
 from pipelines.spans import Span
+from pipelines.steps.cutting import cut, events_between, files_read
 from pipelines.steps.layout import Layout
-from pipelines.steps.packing import pack
+from pipelines.steps.packing import pack, run_tasks
+from pipelines.steps.task_rows import TASK_SCHEMA, Reports, TaskInput, Working, columns_read, errors_sent
 from resources.storage import parquet
 from resources.tables import TIMESTAMP
 from resources.warehouse import DataFile
 
-TASK_SCHEMA = pa.schema([*(field.with_nullable(True) for field in PARTIAL_SCHEMA), ("report", pa.binary())])
-"""Partial rows of the engine, and one row with only a pickled `TaskReport` at the end of each task."""
+MOST_SHARES = 1.5
+"""A bucket is cut in time if it has more than so many fair shares of the events."""
+LEAST_SHARE = 50_000
+"""Events for which a task of their own pays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Files that are read together, of a bucket or of all, for the windows that end in `span`."""
+
+    files: tuple[DataFile, ...]
+    rows: int
+    """About how many events are read."""
+    span: Span = Span()
 
 
 @dataclass(frozen=True, slots=True)
 class FileTask:
-    """These queries, over each of these sets of files by itself: a bucket, or all buckets together."""
+    """These queries, over each piece by itself; of the `finished` each piece holds whole groups."""
 
     queries: tuple[str, ...]
-    inputs: tuple[tuple[str, ...], ...]
+    finished: tuple[str, ...]
+    pieces: tuple[Piece, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TaskReport:
-    """What one task did: events that went into the engine, partial rows out, seconds, and its process."""
+class FileEvents:
+    """The files of a version of `events`, and how they are laid out."""
 
-    queries: tuple[str, ...]
-    events: int = 0
-    rows: int = 0
-    seconds: float = 0.0
-    pid: int = 0
-    error: HamletError | None = None
+    layout: Layout
+    files: tuple[DataFile, ...]
+    parts: int
+    """About how many tasks there shall be."""
+    spark: SparkSession
 
+    def rows(self, shared: TaskInput, reports: Reports) -> tuple[DataFrame, bool]:
+        """Rows of `TASK_SCHEMA`, lazily, and whether there are partial rows among them."""
+        tasks = file_tasks(shared, self.layout, self.files, self.parts)
 
-@dataclass(frozen=True, slots=True)
-class TaskInput:
-    """What all tasks of one execution have in common."""
+        def work(numbered: tuple[int, FileTask]) -> Iterator[pa.RecordBatch]:
+            return run_task(*numbered, shared, reports)
 
-    workload: Workload
-    plans: tuple[QueryPlan, ...]
-    events: pa.Schema
-    schema: EventSchema
-    options: ExecuteOptions
-    span: Span = Span()
-    origin: int = 0
+        frame = run_tasks(self.spark, tuple(enumerate(tasks)), work, from_arrow_schema(TASK_SCHEMA))
+        return frame, any(task.queries != task.finished for task in tasks)
 
 
 def file_tasks(
-    plans: Sequence[QueryPlan], layout: Layout, files: Sequence[DataFile], parts: int
+    shared: TaskInput, layout: Layout, files: Sequence[DataFile], parts: int
 ) -> tuple[FileTask, ...]:
     """The tasks, about `parts` of them: queries whose partitions never cross a bucket go bucket by bucket.
 
-    The others need all events in one place: a task each.
+    The others need all events in one place. What is more than a fair share is cut in time, at windows.
     """
     buckets: dict[str, list[DataFile]] = defaultdict(list)
     for file in files:
         buckets[file.partition["bucket"]].append(file)
-    inputs = [tuple(file.path for file in bucket) for bucket in buckets.values()]
-    packs = pack([sum(file.rows for file in bucket) for bucket in buckets.values()], parts)
-    local = tuple(query.name for query in plans if _stays_in_bucket(query, layout))
-    by_bucket = [FileTask(local, tuple(inputs[number] for number in members)) for members in packs if local]
-    everything = tuple(file.path for file in files)
-    whole = [
-        FileTask((query.name,), (everything,)) for query in plans if query.name not in local and everything
-    ]
-    return (*by_bucket, *whole)
+    local = tuple(plan for plan in shared.plans if _in_bucket(plan.equivalence + plan.group_by, layout))
+    whole = tuple(plan for plan in shared.plans if plan not in local)
+    share = max(-(-sum(file.rows for file in files) // parts), LEAST_SHARE)
+    tasks: list[FileTask] = []
+    if local:
+        single = len(buckets) == 1
+        done = tuple(plan.name for plan in local if single or _in_bucket(plan.group_by, layout))
+        pieces = [
+            piece for bucket in buckets.values() for piece in pieces_of(tuple(bucket), local, shared, share)
+        ]
+        names = tuple(plan.name for plan in local)
+        tasks += [
+            FileTask(names, done, tuple(pieces[number] for number in members))
+            for members in pack([piece.rows for piece in pieces], parts)
+        ]
+    for plan in whole if files else ():
+        pieces = pieces_of(tuple(files), (plan,), shared, share)
+        tasks += [FileTask((plan.name,), (plan.name,), (piece,)) for piece in pieces]
+    return tuple(tasks)
 
 
-def _stays_in_bucket(query: QueryPlan, layout: Layout) -> bool:
-    return bool(layout.key) and set(layout.key) <= {*query.equivalence, *query.group_by}
+def _in_bucket(partition: tuple[str, ...], layout: Layout) -> bool:
+    """Whether events that agree on these attributes lie in one bucket."""
+    return bool(layout.key) and set(layout.key) <= set(partition)
 
 
-def run_task(task: FileTask, shared: TaskInput) -> Iterator[pa.RecordBatch]:
-    """Compute one task: partial rows, then its report; a failure that users can cause travels in the report."""
-    started = time.monotonic()
-    events = rows = 0
-    error = None
-    try:
-        for paths in task.inputs:
-            table = read_events(paths, task.queries, shared)
-            found = compute_partials(table, task.queries, shared)
-            events, rows = events + table.num_rows, rows + found.num_rows
-            yield from _with_report(found).to_batches()
-    except HamletError as refused:
-        error = refused
-    seconds = time.monotonic() - started
-    yield _report_row(TaskReport(task.queries, events, rows, seconds, os.getpid(), error))
+def pieces_of(
+    files: tuple[DataFile, ...], plans: Sequence[QueryPlan], shared: TaskInput, share: int
+) -> list[Piece]:
+    """The files as one piece; where they hold far more than a share, cut in time into pieces of about a share."""
+    if sum(file.rows for file in files) <= MOST_SHARES * share:
+        return [Piece(files, sum(file.rows for file in files), shared.span)]
+    spans = cut(files, plans, shared.span, shared.origin, share)
+    read = [files_read(files, plans, span, shared.origin) for span in spans]
+    return [Piece(own, events_between(own, span), span) for own, span in zip(read, spans, strict=True) if own]
 
 
-def read_events(paths: Sequence[str], queries: Sequence[str], shared: TaskInput) -> pa.Table:
-    """The events these queries read: only their columns and types, and the time of their windows."""
-    plans = [plan for plan in shared.plans if plan.name in queries]
-    files = parquet(paths, shared.events)
-    wanted = pc.field("event_type").isin(sorted({name for plan in plans for name in plan.types}))
-    start, end = shared.span.reads([(plan.within, plan.slide) for plan in plans], shared.origin)
-    if start is not None:
-        wanted &= pc.field("event_time") >= pa.scalar(start, TIMESTAMP)
-    if end is not None:
-        wanted &= pc.field("event_time") < pa.scalar(end, TIMESTAMP)
-    return files.to_table(columns=columns_read(plans, shared), filter=wanted, use_threads=False)
+def run_task(number: int, task: FileTask, shared: TaskInput, reports: Reports) -> Iterator[pa.RecordBatch]:
+    """Compute one task, and report it."""
+    working = Working(shared, task.queries, task.finished)
+    with errors_sent():
+        for piece in task.pieces:
+            yield from working.rows_of(read_events(piece, task.queries, shared), piece.span)
+    reports.add(number, working.report())
 
 
-def columns_read(plans: Sequence[QueryPlan], shared: TaskInput) -> list[str]:
-    """Columns of the table that the engine needs; `time` and `type` may mean those of the event schema."""
-    schema = shared.schema
-    names = {schema.time, *([schema.type] if schema.type else ())}
-    attributes = {name for plan in plans for name in plan.columns}
-    return sorted(
-        names | {name for name in attributes if name in shared.events.names or name not in ("time", "type")}
-    )
+def read_events(piece: Piece, queries: Sequence[str], shared: TaskInput) -> pa.RecordBatchReader:
+    """The events these queries read: only their columns, and the time of their windows; texts as dictionaries."""
+    plans = shared.of(queries)
+    names = columns_read(plans, shared.schema, shared.events.names)
+    columns = pa.schema([_as_dictionary(column) for column in shared.events])
+    texts = [name for name in names if pa.types.is_dictionary(columns.field(name).type)]
+    read = ds.ParquetFileFormat(dictionary_columns=texts)
+    files = parquet([file.path for file in piece.files], columns, read)
+    start, end = piece.span.reads([(plan.within, plan.slide) for plan in plans], shared.origin)
+    wanted = _between(start, end, [file.partition["day"] for file in piece.files])
+    return files.scanner(columns=names, filter=wanted, use_threads=False).to_reader()
 
 
-def compute_partials(table: pa.Table, queries: Sequence[str], shared: TaskInput) -> pa.Table:
-    """The engine over one table of events."""
-    options = shared.options
-    chosen = tuple(query.query for query in shared.plans if query.name in queries)
-    return partials(
-        replace(shared.workload, queries=chosen),
-        table,
-        schema=shared.schema,
-        engine=options.engine,
-        policy=options.policy,
-        cost_model=options.cost_model,
-        arithmetic=options.arithmetic,
-    )
+def _as_dictionary(column: pa.Field) -> pa.Field:
+    return column.with_type(pa.dictionary(pa.int32(), pa.string())) if column.type == pa.string() else column
 
 
-def _with_report(found: pa.Table) -> pa.Table:
-    return pa.table([*found.columns, pa.nulls(found.num_rows, pa.binary())], schema=TASK_SCHEMA)
+def _between(start: datetime | None, end: datetime | None, days: Sequence[str]) -> pc.Expression | None:
+    """Start <= event_time < end as a filter; None where all of these days lie between."""
+    first, last = min(days, default=""), max(days, default="")
+    wanted = []
+    if start is not None and date.fromisoformat(first) < _whole_day(start):
+        wanted.append(pc.field("event_time") >= pa.scalar(start, TIMESTAMP))
+    if end is not None and date.fromisoformat(last) >= end.date():
+        wanted.append(pc.field("event_time") < pa.scalar(end, TIMESTAMP))
+    if not wanted:
+        return None
+    return wanted[0] if len(wanted) == 1 else wanted[0] & wanted[1]
 
 
-def _report_row(report: TaskReport) -> pa.RecordBatch:
-    row = [{"report": pickle.dumps(report)}]
-    return pa.RecordBatch.from_pylist(row, schema=TASK_SCHEMA)
+def _whole_day(start: datetime) -> date:
+    """The first day that begins at this time or later."""
+    return start.date() + timedelta(days=start.time() != datetime.min.time())

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from pipelines.steps.execute import ExecuteReport
 from pipelines.steps.ingest import IngestReport
 from resources import tables
-from resources.warehouse import Warehouse, equal, frame_of
+from resources.sql import equal_values
+from resources.warehouse import Warehouse
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,4 +76,4 @@ def write_metrics(
         }
         for one in metrics
     ]
-    warehouse.replace(frame_of(spark, rows, tables.METRICS), tables.METRICS, equal(run_id=run_id))
+    warehouse.replace_rows(spark, rows, tables.METRICS, equal_values(run_id=run_id))

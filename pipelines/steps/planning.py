@@ -10,7 +10,8 @@ from hamlet_core import QueryPlan, explain, write_query
 from pipelines.settings import NamedWorkload
 from pipelines.steps.ingest import Needs
 from resources import tables
-from resources.warehouse import Warehouse, equal, frame_of
+from resources.sql import equal_values
+from resources.warehouse import Warehouse
 
 
 def needs_of(plans: tuple[QueryPlan, ...]) -> Needs:
@@ -47,8 +48,8 @@ def write_plan(
     spark: SparkSession, warehouse: Warehouse, workload: NamedWorkload, rows: list[dict[str, object]]
 ) -> None:
     """Replace the plan of this text of the workload; other texts stay, for results that were made of them."""
-    frame = frame_of(spark, rows, tables.PLAN)
-    warehouse.replace(frame, tables.PLAN, equal(workload=workload.name, workload_hash=workload.hash))
+    where = equal_values(workload=workload.name, workload_hash=workload.hash)
+    warehouse.replace_rows(spark, rows, tables.PLAN, where)
 
 
 def plan_markdown(rows: list[dict[str, object]]) -> str:

@@ -47,7 +47,7 @@ LAYERS = (
     ("predicates", "columns", "encoded", "event_schema", "events", "streams"),
     ("pattern",),
     ("algebra",),
-    ("results", "template", "totals"),
+    ("folded", "results", "template", "totals"),
     ("engines",),
     ("execution",),
     ("explain", "kernels_alone", "why"),

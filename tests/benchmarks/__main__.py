@@ -21,10 +21,13 @@ KEYS = {
     "d": "partitions",
     "e": "length",
     "f": "sliding",
+    "p": "spark",
     "s": "startup",
     "t": "listing",
 }
 """Letter of a benchmark -> its module in `experiments`."""
+ON_REQUEST = "p"
+"""Those that run only if they are asked for: they start a JVM and take minutes."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,7 +80,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         return chosen
 
     parser = argparse.ArgumentParser(prog="make bench", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", type=letters, default=list(KEYS), help=f"letters of {', '.join(KEYS)}")
+    parser.add_argument(
+        "--only",
+        type=letters,
+        default=[key for key in KEYS if key not in ON_REQUEST],
+        help=f"letters of {', '.join(KEYS)}",
+    )
     parser.add_argument("--quick", action="store_true", help="small streams: check answers, not times")
     parser.add_argument(
         "--out", type=Path, default=machine.ROOT / "bench", help="folder of JSON and Markdown"

@@ -145,7 +145,7 @@ def test_what_does_not_fit_the_events_is_one_error_and_changes_nothing(spark, co
     assert warehouse.version("computed_aggregates") == before
 
 
-def test_a_limit_reached_in_a_task_is_the_engines_own_error(spark, tmp_path):
+def test_a_limit_reached_in_a_task_is_the_engines_own_error(spark, tmp_path, capfd):
     table = pa.table({"time": list(range(60)), "type": ["A"] * 60, "k": ["x"] * 60})
     settings = settings_for(
         write_csv(table, tmp_path / "events.csv"),
@@ -156,7 +156,9 @@ def test_a_limit_reached_in_a_task_is_the_engines_own_error(spark, tmp_path):
     with pytest.raises(HamletError, match=r"two_step|trends") as refused:
         compute(spark, settings)
     assert refused.value.code.startswith("E3")
-    assert not Warehouse(settings.warehouse).exists("computed_aggregates")
+    assert Warehouse(settings.warehouse).rows("computed_aggregates").num_rows == 0
+    assert not Warehouse(settings.warehouse).exists("computed_partitions")
+    assert "Error" not in capfd.readouterr().err
 
 
 @pytest.mark.needs_data

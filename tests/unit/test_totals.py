@@ -15,7 +15,7 @@ from hamlet_core import partials, run
 from hamlet_core.algebra.aggregates import LATTICE, Role
 from hamlet_core.algebra.arithmetic import ARITHMETICS, PRIME, Unit
 from hamlet_core.algebra.measuring import measured
-from hamlet_core.execution import _shapes
+from hamlet_core.folded import shapes_of
 from hamlet_core.language.parser import parse_syntax
 from hamlet_core.pattern.meaning import analyse_workload
 from hamlet_core.predicates.kinds import Kind
@@ -90,7 +90,7 @@ def element(draw, shape, arithmetic):
 
 @st.composite
 def rows(draw, arithmetic):
-    shapes = _shapes(ANALYSED, ARITHMETICS[arithmetic])
+    shapes = shapes_of(ANALYSED, ARITHMETICS[arithmetic])
     found = []
     for name in draw(st.permutations(list(shapes))):
         shape = shapes[name]
@@ -118,7 +118,7 @@ def numbers_of(values, arithmetic):
 
 def totals_of(found, arithmetic):
     """The rows of each query as arrays."""
-    shapes = _shapes(ANALYSED, ARITHMETICS[arithmetic])
+    shapes = shapes_of(ANALYSED, ARITHMETICS[arithmetic])
     result = []
     for name in dict.fromkeys(row.query for row in found):
         mine = [row for row in found if row.query == name]
@@ -172,10 +172,10 @@ def test_nothing(arithmetic):
 
 @given(st.lists(VALUES["f"], min_size=1))
 def test_extremes_of_doubles(values):
-    labels = tuple(one.label for one in _shapes(ANALYSED, ARITHMETICS["scaled"])["ant"].aggregates)
+    labels = tuple(one.label for one in shapes_of(ANALYSED, ARITHMETICS["scaled"])["ant"].aggregates)
     units = (("f", "DOUBLE", 0), ("i", "INTEGER", 0), ("d", "DECIMAL", 2))
     rest = [(0.5, 1)] * 6
-    shape = _shapes(ANALYSED, ARITHMETICS["scaled"])["ant"]
+    shape = shapes_of(ANALYSED, ARITHMETICS["scaled"])["ant"]
     assert [part.role for part in shape.parts].index(Role.MAXIMUM) == 0
     found = [
         PartialRow(
@@ -216,7 +216,7 @@ def test_the_results_of_a_run(arithmetic):
         }
     )  # fmt: skip
     states = partials(TEXT, events, arithmetic=arithmetic)
-    shapes = _shapes(ANALYSED, ARITHMETICS[arithmetic])
+    shapes = shapes_of(ANALYSED, ARITHMETICS[arithmetic])
     found = merged_rows(states, shapes, ARITHMETICS[arithmetic])
     totals, _ = totals_of(found, arithmetic)
     expected = run(TEXT, events, arithmetic=arithmetic)

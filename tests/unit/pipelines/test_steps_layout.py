@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hamlet_core import plan
+from hamlet_core import EventSchema, parse, plan
 from hamlet_core.errors import HamletError
 from pipelines.reading import (
     ColumnEvidence,
@@ -22,13 +22,14 @@ from pipelines.reading import (
     infer_columns,
     read_file,
 )
-from pipelines.settings import NamedWorkload
+from pipelines.settings import ExecuteOptions, NamedWorkload
 from pipelines.steps.drift import columns_for_table
-from pipelines.steps.file_tasks import FileTask, file_tasks
+from pipelines.steps.file_tasks import file_tasks
 from pipelines.steps.layout import Layout, bucket_key, refuse_impossible_names, source_properties
 from pipelines.steps.ledger import Ledger
 from pipelines.steps.packing import pack
 from pipelines.steps.parsing import EARLIEST, LATEST, REJECTED, _batches, event_times, parsed_schema
+from pipelines.steps.task_rows import TaskInput
 from resources.sql import literal
 from resources.warehouse import DataFile
 
@@ -157,37 +158,58 @@ def test_a_retyped_or_respelt_column_is_refused(new):
         columns_for_table(new, seen(*new.names), TABLE)
 
 
-QUERIES = plan(
-    """
+QUERIES = """
     by_k: RETURN COUNT(*) PATTERN A WHERE [k] WITHIN 1 min
     by_kg: RETURN g, COUNT(*) PATTERN A WHERE [k] GROUP-BY g WITHIN 1 min
+    per_k: RETURN k, COUNT(*) PATTERN A GROUP-BY k WITHIN 1 min
     by_g: RETURN g, COUNT(*) PATTERN A GROUP-BY g WITHIN 1 min
-    """
-)
+"""
 FILES = [
     DataFile(f"/w/{bucket}/{name}", 10, 1, {"bucket": str(bucket)}) for bucket in range(3) for name in "ab"
 ]
 
 
+def tasks_of(layout: Layout, files: list[DataFile], parts: int) -> list[tuple[object, ...]]:
+    shared = TaskInput(parse(QUERIES), plan(QUERIES), TABLE, EventSchema(), ExecuteOptions())
+    return [
+        (
+            task.queries,
+            task.finished,
+            [tuple(file.path.removeprefix("/w/") for file in piece.files) for piece in task.pieces],
+        )
+        for task in file_tasks(shared, layout, files, parts)
+    ]
+
+
 def test_queries_go_bucket_by_bucket_where_their_partitions_allow_it():
-    everything = tuple(file.path for file in FILES)
-    assert file_tasks(QUERIES, Layout(("k",), 3), FILES, 8) == (
-        FileTask(("by_k", "by_kg"), (("/w/0/a", "/w/0/b"),)),
-        FileTask(("by_k", "by_kg"), (("/w/1/a", "/w/1/b"),)),
-        FileTask(("by_k", "by_kg"), (("/w/2/a", "/w/2/b"),)),
-        FileTask(("by_g",), (everything,)),
+    everything = tuple(file.path.removeprefix("/w/") for file in FILES)
+    local, finished = ("by_k", "by_kg", "per_k"), ("per_k",)
+    assert tasks_of(Layout(("k",), 3), FILES, 8) == [
+        (local, finished, [("0/a", "0/b")]),
+        (local, finished, [("1/a", "1/b")]),
+        (local, finished, [("2/a", "2/b")]),
+        (("by_g",), ("by_g",), [everything]),
+    ]
+    packed = tasks_of(Layout(("k",), 3), FILES, 2)
+    assert [len(pieces) for _, _, pieces in packed] == [2, 1, 1]
+
+
+def test_a_single_bucket_holds_every_group_whole():
+    assert tasks_of(Layout(("k",), 1), FILES[:2], 8)[0] == (
+        ("by_k", "by_kg", "per_k"),
+        ("by_k", "by_kg", "per_k"),
+        [("0/a", "0/b")],
     )
-    packed = file_tasks(QUERIES, Layout(("k",), 3), FILES, 2)
-    assert [len(task.inputs) for task in packed] == [2, 1, 1]
 
 
 def test_without_a_key_each_query_is_a_task_and_without_files_there_is_none():
-    assert [task.queries for task in file_tasks(QUERIES, Layout((), 1), FILES, 8)] == [
+    assert [queries for queries, _, _ in tasks_of(Layout((), 1), FILES, 8)] == [
         ("by_k",),
         ("by_kg",),
+        ("per_k",),
         ("by_g",),
     ]
-    assert file_tasks(QUERIES, Layout(("k",), 2), [], 8) == ()
+    assert tasks_of(Layout(("k",), 2), [], 8) == []
 
 
 def test_integer_times_count_units_from_the_epoch():

@@ -2,57 +2,83 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 
-from hamlet_core import parse, partials
+from hamlet_core import EventSchema, QueryMeaningError, parse, partials, plan
 from pipelines.checks.differences import Problem, close, differences
 from pipelines.checks.raw_events import group_of_key, key_of_group
 from pipelines.checks.rules import cell
 from pipelines.checks.sampling import from_results, scramble
-from pipelines.steps.merging import RESULT_SCHEMA, Labels, MergeInput, result_rows
+from pipelines.settings import ExecuteOptions
+from pipelines.spans import Partition, Span
+from pipelines.steps.merging import RESULT_SCHEMA, merged_rows
+from pipelines.steps.task_rows import (
+    TASK_SCHEMA,
+    TaskError,
+    TaskInput,
+    Working,
+    errors_received,
+    errors_sent,
+)
 
 TEXT = "q: RETURN g, COUNT(*) PATTERN A GROUP-BY g WITHIN 1 min"
 EVENTS = pa.table({"time": [-61, -1, 0, 59], "type": ["A"] * 4, "g": ["x", "x", "y", "x"]})
 
 
-def merged(events: pa.Table = EVENTS, final_until: datetime | None = None) -> list[dict[str, object]]:
-    merge = MergeInput(
-        parse(TEXT), pa.int64(), "exact", 1_000_000, final_until, Labels("w", "hash", "run", 3)
-    )
-    rows = result_rows(partials(TEXT, events, arithmetic="exact"), merge)
-    assert rows.schema == RESULT_SCHEMA
+def task_rows(events: pa.Table, finished: tuple[str, ...] = (), span: Span = Span()) -> pa.Table:
+    plans = plan(TEXT)
+    options = ExecuteOptions(arithmetic="exact")
+    shared = TaskInput(parse(TEXT), plans, events.schema, EventSchema(), options, span)
+    working = Working(shared, ("q",), finished)
+    found = pa.Table.from_batches(working.rows_of(events, span), TASK_SCHEMA)
+    assert (working.report().events, working.report().rows) == (events.num_rows, found.num_rows)
+    return found
+
+
+def merged(events: pa.Table = EVENTS) -> list[dict[str, object]]:
+    rows = merged_rows(task_rows(events), parse(TEXT), "exact")
+    assert rows.schema == TASK_SCHEMA
     return rows.to_pylist()
 
 
-def test_windows_are_timestamps_and_belong_to_the_day_of_their_last_microsecond():
-    rows = merged()
-    assert [(row["window_start"].isoformat(), row["window_end"].isoformat(), row["day"]) for row in rows] == [
-        ("1969-12-31T23:58:00+00:00", "1969-12-31T23:59:00+00:00", date(1969, 12, 31)),
-        ("1969-12-31T23:59:00+00:00", "1970-01-01T00:00:00+00:00", date(1969, 12, 31)),
-        ("1970-01-01T00:00:00+00:00", "1970-01-01T00:01:00+00:00", date(1970, 1, 1)),
-        ("1970-01-01T00:00:00+00:00", "1970-01-01T00:01:00+00:00", date(1970, 1, 1)),
-    ]
-    assert {
-        (row["workload"], row["workload_hash"], row["run_id"], row["events_version"]) for row in rows
-    } == {("w", "hash", "run", 3)}
+def in_order(rows: pa.Table) -> list[dict[str, object]]:
+    return sorted(rows.to_pylist(), key=lambda row: (row["window_start"], row["group_key"]))
 
 
 def test_partial_rows_of_several_tasks_add_up():
-    tasks = [partials(TEXT, EVENTS.slice(start, 2), arithmetic="exact") for start in (0, 2)]
-    merge = MergeInput(parse(TEXT), pa.int64(), "exact", 1_000_000, None, Labels("w", "hash", "run", 3))
-    assert result_rows(pa.concat_tables(tasks), merge).to_pylist() == merged()
-    twice = result_rows(pa.concat_tables([tasks[0], tasks[0]]), merge).to_pylist()
+    tasks = [task_rows(EVENTS.slice(start, 2)) for start in (0, 2)]
+    assert merged_rows(pa.concat_tables(tasks), parse(TEXT), "exact").to_pylist() == merged()
+    twice = merged_rows(pa.concat_tables([tasks[0], tasks[0]]), parse(TEXT), "exact").to_pylist()
     assert [row["exact"] for row in twice] == ["2", "2"]
 
 
-def test_windows_that_are_not_final_are_left_out():
-    rows = merged(final_until=datetime(1970, 1, 1, tzinfo=UTC))
-    assert max(row["window_end"] for row in rows) == datetime(1970, 1, 1, tzinfo=UTC)
-    assert len(rows) == 2
+def test_finished_rows_are_what_partial_rows_become_and_pass_the_merge_unchanged():
+    finished = task_rows(EVENTS, ("q",))
+    assert in_order(finished) == merged()
+    both = pa.concat_tables([task_rows(EVENTS.slice(0, 2), ("q",)), task_rows(EVENTS.slice(2, 2))])
+    assert in_order(merged_rows(both, parse(TEXT), "exact")) == merged()
+
+
+@pytest.mark.parametrize("finished", [(), ("q",)])
+def test_windows_that_end_outside_the_span_are_left_out(finished):
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    span = Span((Partition("p", epoch - timedelta(minutes=1), epoch),))
+    assert [row["window_end"] for row in in_order(task_rows(EVENTS, finished, span))] == [0]
+
+
+def test_an_error_of_a_task_comes_home_whole():
+    error = QueryMeaningError("no such thing", code="E135", line=2, column=3, text="a\nbcd", hint="try")
+    with pytest.raises(TaskError) as sent, errors_sent():
+        raise error
+    with pytest.raises(QueryMeaningError) as received, errors_received():
+        raise RuntimeError(f"Job aborted: {sent.value}\n at org.apache.Spark")
+    assert vars(received.value) == vars(error)
+    with pytest.raises(RuntimeError, match="disk full"), errors_received():
+        raise RuntimeError("disk full")
 
 
 def test_equal_rows_do_not_differ():
@@ -69,7 +95,7 @@ def test_equal_rows_do_not_differ():
         ({"log2": 0.5}, "log2"),
         ({"exact": "2"}, "exact"),
         ({"fingerprint": 1}, "fingerprint"),
-        ({"window_end": datetime(2000, 1, 1, tzinfo=UTC)}, "window_end"),
+        ({"window_end": 946_684_800}, "window_end"),
     ],
 )
 def test_every_column_of_a_wrong_row_is_named(change, column):
