@@ -84,6 +84,8 @@ def partial_table(rows: Iterable[PartialRow]) -> pa.Table:
         values = (row.query, row.window_start, row.window_end, row.group_key, state)
         for column, value in zip(columns, values, strict=True):
             column.append(value)
+    if not columns[0]:
+        return PARTIAL_SCHEMA.empty_table()  # pa.array would import pandas for nothing
     arrays = [pa.array(column, field.type) for column, field in zip(columns, PARTIAL_SCHEMA, strict=True)]
     return pa.Table.from_arrays(arrays, schema=PARTIAL_SCHEMA)
 

@@ -111,7 +111,8 @@ def show_steps(summary: RunSummary) -> None:
         seconds, count = numbers.get((step, "seconds")), numbers.get((step, what))
         if seconds is not None and count is not None:
             parts.append(f"{step} {seconds:.1f} s ({int(count):,} {what})")
-    click.echo(f"Steps: {', '.join(parts)}; {summary.seconds:.1f} s in all.", err=True)
+    if parts:
+        click.echo(f"Steps: {', '.join(parts)}; {summary.seconds:.1f} s in all.", err=True)
 
 
 def show_checks(summary: RunSummary) -> None:

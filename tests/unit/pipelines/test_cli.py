@@ -53,6 +53,7 @@ def test_every_command_of_the_surface_is_there_and_has_help(capsys: pytest.Captu
         "explain",
         "run",
         "pipeline",
+        "backfill",
         "query",
         "generate",
         "ui",
