@@ -85,7 +85,7 @@ def partial_table(rows: Iterable[PartialRow]) -> pa.Table:
         for column, value in zip(columns, values, strict=True):
             column.append(value)
     if not columns[0]:
-        return PARTIAL_SCHEMA.empty_table()  # pa.array would import pandas for nothing
+        return pa.Table.from_batches([], PARTIAL_SCHEMA)  # pa.array would import pandas for nothing
     arrays = [pa.array(column, field.type) for column, field in zip(columns, PARTIAL_SCHEMA, strict=True)]
     return pa.Table.from_arrays(arrays, schema=PARTIAL_SCHEMA)
 

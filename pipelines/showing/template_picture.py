@@ -160,8 +160,10 @@ def _transition(axes: Axes, panel: _Panel, one: Transition) -> None:
     style = _style(len(one.labels) / len(template.queries))
     (left, upper), (right, lower) = places[source], places[target]
     if source == target:
-        _draw(axes, (left + 0.12, upper - height), (left - 0.12, upper - height), style, "arc3,rad=1.1")
-        _write(axes, (left, upper - height - 0.13 * panel.stretch - 0.13), text)
+        # Where columns are broad, a loop as broad would be higher than its row.
+        half = min(0.12, 0.35 / panel.stretch)
+        _draw(axes, (left + half, upper - height), (left - half, upper - height), style, "arc3,rad=1.1")
+        _write(axes, (left, upper - height - 1.1 * half * panel.stretch - 0.13), text)
     elif right > left:
         far = right - left > 1.5
         up = -1 if upper <= 0 else 1
