@@ -25,9 +25,8 @@ START = datetime(2026, 1, 5, 0, 0, 30, tzinfo=UTC)
 
 def file(rows: int, start: datetime = START, minutes: int = 60, bucket: int = 0) -> DataFile:
     end = start + minutes * MINUTE
-    return DataFile(
-        f"/w/{bucket}/{start:%H%M}", rows, 1, {"bucket": str(bucket), "day": "2026-01-05"}, None, start, end
-    )
+    partition = {"bucket": str(bucket), "day": "2026-01-05"}
+    return DataFile(f"/w/{bucket}/{start:%H%M}", rows, 1, partition, first=start, last=end)
 
 
 def text(within: int = 5, slide: int | None = None) -> str:
