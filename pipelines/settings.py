@@ -6,6 +6,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -46,12 +47,17 @@ class NamedWorkload:
     @property
     def plans(self) -> tuple[QueryPlan, ...]:
         """One plan a query."""
-        return plan(self.parsed)
+        return plan(self.text)
 
     @property
     def hash(self) -> str:
         """SHA-256 of the canonical text: layout and comments do not matter."""
-        return hashlib.sha256(write_workload(self.parsed).encode()).hexdigest()
+        return _hash(self.text)
+
+
+@lru_cache(maxsize=32)
+def _hash(text: str) -> str:
+    return hashlib.sha256(write_workload(parse(text)).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

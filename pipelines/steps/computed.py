@@ -11,6 +11,7 @@ import importlib.metadata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -67,11 +68,16 @@ class Computed:
         return frozenset(query for key, query in self.entries if key in span.keys)
 
 
+@cache
+def _version() -> str:
+    return importlib.metadata.version("hamlet-on-spark")
+
+
 def query_hash(plan: QueryPlan, settings: JobSettings) -> str:
     """All that the numbers of a query depend on besides the events: equal hashes, equal numbers."""
     options = settings.execute
     parts = (
-        importlib.metadata.version("hamlet-on-spark"),
+        _version(),
         write_query(plan.query),
         options.engine,
         options.arithmetic,

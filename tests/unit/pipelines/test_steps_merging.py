@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 
-from hamlet_core import EventSchema, QueryMeaningError, parse, plan
+from hamlet_core import EventSchema, QueryMeaningError, parse, partials, plan
+from pipelines.checks.differences import Problem, close, differences
+from pipelines.checks.raw_events import group_of_key, key_of_group
+from pipelines.checks.rules import cell
+from pipelines.checks.sampling import from_results, scramble
 from pipelines.settings import ExecuteOptions
 from pipelines.spans import Partition, Span
-from pipelines.steps.merging import merged_rows
+from pipelines.steps.merging import RESULT_SCHEMA, merged_rows
 from pipelines.steps.task_rows import (
     TASK_SCHEMA,
     TaskError,
@@ -74,3 +79,114 @@ def test_an_error_of_a_task_comes_home_whole():
     assert vars(received.value) == vars(error)
     with pytest.raises(RuntimeError, match="disk full"), errors_received():
         raise RuntimeError("disk full")
+
+
+def test_equal_rows_do_not_differ():
+    assert differences(merged(), merged()) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "column"),
+    [
+        ({"value": 1.0 + 1e-8}, "value"),
+        ({"value": None}, "value"),
+        ({"sign": -1}, "sign"),
+        ({"sign": None}, "sign"),
+        ({"log2": 0.5}, "log2"),
+        ({"exact": "2"}, "exact"),
+        ({"fingerprint": 1}, "fingerprint"),
+        ({"window_end": 946_684_800}, "window_end"),
+    ],
+)
+def test_every_column_of_a_wrong_row_is_named(change, column):
+    stored = merged()
+    stored[1] = {**stored[1], **change}
+    digits = column if column in ("exact", "fingerprint") else None
+    (found,) = differences(stored, merged(), digits)
+    assert (found.problem, found.column, found.query, found.group_key) == (
+        Problem.DIFFERENT,
+        column,
+        "q",
+        '{"g":"x"}',
+    )
+
+
+def test_missing_surplus_and_doubled_rows_are_found():
+    rows = merged()
+    assert [one.problem for one in differences(rows[1:], rows)] == [Problem.MISSING]
+    assert [one.problem for one in differences(rows, rows[1:])] == [Problem.SURPLUS]
+    assert [one.problem for one in differences([*rows, rows[0]], rows)] == [Problem.SURPLUS]
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected", "same"),
+    [
+        (None, None, True),
+        (0.0, None, False),
+        (None, 0.0, False),
+        (float("nan"), 1.0, False),
+        (1e300, 1e300, True),
+    ],
+)
+def test_nothing_equals_only_nothing(stored, expected, same):
+    assert close(stored, expected) is same
+
+
+TYPES = pa.schema(
+    [
+        ("s", pa.string()),
+        ("t", pa.timestamp("us", "UTC")),
+        ("d", pa.date32()),
+        ("m", pa.decimal128(9, 2)),
+        ("n", pa.int64()),
+    ]
+)
+
+
+def test_group_keys_stand_for_the_values_of_the_events():
+    events = pa.table(
+        {
+            "time": [1],
+            "type": ["A"],
+            "s": ['q"é'],
+            "t": pa.array([1_500_000], pa.timestamp("us", "UTC")),
+            "d": pa.array([1], pa.date32()),
+            "m": pa.array([Decimal("-1.50")], pa.decimal128(9, 2)),
+            "n": pa.array([None], pa.int64()),
+        }
+    )
+    names = ", ".join(TYPES.names)
+    rows = partials(f"RETURN COUNT(*) PATTERN A GROUP-BY {names} WITHIN 1 min", events)
+    key = rows.column("group_key")[0].as_py()
+    group = group_of_key(key, TYPES)
+    assert dict(group) == events.select(TYPES.names).to_pylist()[0]
+    assert key_of_group(group) == key
+
+
+def test_the_sample_is_the_same_each_time_and_of_the_size_asked_for():
+    rows = pa.Table.from_pylist(
+        [
+            {
+                "query": "q",
+                "window_start": datetime(2026, 1, day, tzinfo=UTC),
+                "window_end": None,
+                "group_key": "{}",
+            }
+            for day in range(1, 29)
+        ],
+        schema=RESULT_SCHEMA,
+    )
+    chosen = from_results(rows, pa.schema([]), 5)
+    assert len(set(chosen)) == 5
+    assert chosen == from_results(rows.take(list(reversed(range(28)))), pa.schema([]), 5)
+
+
+def test_scrambling_keeps_numbers_apart():
+    import numpy as np
+
+    numbers = scramble(np.arange(1000, dtype=np.uint64))
+    assert len(set(numbers.tolist())) == 1000
+
+
+def test_a_cell_of_a_page_holds_its_text_whatever_is_in_it():
+    assert cell("a|b\n<script>\\") == "a\\|b &lt;script>\\\\"
