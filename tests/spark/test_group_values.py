@@ -19,10 +19,9 @@ import pytest
 from pyarrow import fs
 from pyspark.sql import SparkSession
 
-from pipelines.checks.event_rules import event_rules
+from pipelines.checks.events import check_events
 from pipelines.checks.greta import compare_with_greta
-from pipelines.checks.result_rules import RESULT_RULES
-from pipelines.checks.rules import run_rules
+from pipelines.checks.results import check_results
 from pipelines.cli import main
 from pipelines.querying import query
 from pipelines.reading import ColumnOptions
@@ -203,8 +202,8 @@ def test_events_keep_values_and_the_names_of_their_files(warehouse: Warehouse) -
 def test_checks_agree(spark: SparkSession, warehouse: Warehouse, settings: JobSettings) -> None:
     comparison = compare_with_greta(warehouse, settings)
     assert (comparison.compared, comparison.differences) == (2 * len(expected()), ())
-    for table, rules in (("events", event_rules(warehouse)), ("computed_aggregates", RESULT_RULES)):
-        assert [one for one in run_rules(warehouse.read(spark, table), table, rules) if not one.passed] == []
+    for report in (check_events(spark, warehouse), check_results(spark, warehouse, settings)):
+        assert [one for one in report.outcomes if not one.passed] == []
 
 
 def test_a_second_run_replaces_the_same_rows(
