@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -54,6 +54,11 @@ class Span:
     def keys(self) -> tuple[str, ...]:
         """The names of the partitions."""
         return tuple(partition.key for partition in self.partitions)
+
+    def between(self, keys: Collection[str]) -> Span:
+        """The part from the first to the last of these partitions, of which there must be one."""
+        places = [place for place, one in enumerate(self.partitions) if one.key in keys]
+        return Span(self.partitions[places[0] : places[-1] + 1])
 
     def reads(
         self, windows: Sequence[tuple[int, int]], origin: int

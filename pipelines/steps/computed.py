@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -63,9 +63,9 @@ class Computed:
         )
         return cls({(entry.partition.key, entry.query): entry for entry in entries})
 
-    def queries(self, span: Span) -> frozenset[str]:
-        """The queries that something is computed of in the span, those that the workload has no more included."""
-        return frozenset(query for key, query in self.entries if key in span.keys)
+    def partitions(self, queries: Collection[str], span: Span) -> frozenset[str]:
+        """The partitions of the span in which something else is computed than these queries."""
+        return frozenset(key for key, query in self.entries if key in span.keys and query not in queries)
 
 
 @cache
@@ -86,25 +86,27 @@ def query_hash(plan: QueryPlan, settings: JobSettings) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def current_queries(warehouse: Warehouse, settings: JobSettings, computed: Computed) -> frozenset[str]:
-    """The queries of the workload that need no computation anywhere in the span.
+def missing(warehouse: Warehouse, settings: JobSettings, computed: Computed) -> dict[str, frozenset[str]]:
+    """What has to be computed of the span: partition -> the queries that are not current in it, in order of time.
 
     Without `flush`, which windows are final depends on events that no window reads: then nothing is current.
     """
-    if not settings.execute.flush:
-        return frozenset()
     partitions, plans = settings.span.partitions, settings.workload.plans
     hashes = {plan.name: query_hash(plan, settings) for plan in plans}
     same = [
         entry
         for plan in plans
         for partition in partitions
-        if (entry := computed.entries.get((partition.key, plan.name))) is not None
+        if settings.execute.flush
+        and (entry := computed.entries.get((partition.key, plan.name))) is not None
         and (entry.query_hash, entry.partition) == (hashes[plan.name], partition)
     ]
     late = {(entry.partition.key, entry.query) for entry in late_entries(warehouse, settings, same)}
     fresh = {(entry.partition.key, entry.query) for entry in same} - late
-    return frozenset(name for name in hashes if all((one.key, name) in fresh for one in partitions))
+    found = {
+        one.key: frozenset(name for name in hashes if (one.key, name) not in fresh) for one in partitions
+    }
+    return {key: queries for key, queries in found.items() if queries}
 
 
 def late_partitions(warehouse: Warehouse, settings: JobSettings) -> tuple[Partition, ...]:

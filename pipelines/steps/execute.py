@@ -14,9 +14,9 @@ from pipelines.settings import JobSettings
 from pipelines.spans import Partition, Span
 from pipelines.steps.computed import (
     Computed,
-    current_queries,
     forget_computed,
     latest_ingest,
+    missing,
     record_computed,
 )
 from pipelines.steps.file_tasks import FileEvents
@@ -64,29 +64,44 @@ def execute(spark: SparkSession, warehouse: Warehouse, settings: JobSettings, ru
         raise no_events(warehouse)
     remove_killed_ingests(spark, warehouse, Ledger.of(warehouse))
     version, until = warehouse.version("events"), latest_ingest(warehouse)
-    everything = task_input(warehouse, settings)
-    refuse_what_cannot_fit(everything)
+    refuse_what_cannot_fit(task_input(warehouse, settings))
     computed = Computed.of(warehouse, settings.workload.name)
-    kept = current_queries(warehouse, settings, computed)
-    present = computed.queries(settings.span)
-    plans = tuple(plan for plan in everything.plans if plan.name not in kept)
+    wanted = missing(warehouse, settings, computed)
+    names = frozenset(plan.name for plan in settings.workload.plans)
+    left_behind = computed.partitions(names, settings.span)
+    kept = names - frozenset[str]().union(*wanted.values())
     reports: tuple[TaskReport, ...] = ()
-    if plans or present - kept:
-        if present - kept:
-            forget_computed(warehouse, settings, kept)
-        files = warehouse.files("events", version)
-        shared = replace(everything, plans=plans, span=_final(settings, files))
-        read = _files_read(files, shared)
-        events = _events(spark, warehouse, version, read, shared)
-        labels = Labels(settings.workload.name, settings.workload.hash, run_id, version)
-        where = results_of(settings.workload.name, settings.span, but=kept)
-        fresh = not any_results(warehouse, tables.COMPUTED, settings.workload.name, settings.span)
-        with watched(spark, "execute", sum(file.rows for file in read)):
-            days = len({file.partition["day"] for file in read})
-            reports = _run(spark, warehouse, events, shared, labels, where, fresh=fresh, days=days)
+    if wanted or left_behind:
+        part = replace(settings, span=settings.span.between(wanted.keys() | left_behind))
+        if computed.partitions(kept, part.span):
+            forget_computed(warehouse, part, kept)
+        reports = _compute(spark, warehouse, part, kept, version, run_id)
         if until is not None:
-            record_computed(spark, warehouse, settings, but=kept, version=version, until=until, run_id=run_id)
+            record_computed(spark, warehouse, part, but=kept, version=version, until=until, run_id=run_id)
     return ExecuteReport(version, reports, _rows_per_query(warehouse, settings), kept)
+
+
+def _compute(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    settings: JobSettings,
+    kept: frozenset[str],
+    version: int,
+    run_id: str,
+) -> tuple[TaskReport, ...]:
+    """Replace the rows of the span, except those of the queries that are kept."""
+    everything = task_input(warehouse, settings)
+    files = warehouse.files("events", version)
+    plans = tuple(plan for plan in everything.plans if plan.name not in kept)
+    shared = replace(everything, plans=plans, span=_final(settings, files))
+    read = _files_read(files, shared)
+    events = _events(spark, warehouse, version, read, shared)
+    labels = Labels(settings.workload.name, settings.workload.hash, run_id, version)
+    where = results_of(settings.workload.name, settings.span, but=kept)
+    fresh = not any_results(warehouse, tables.COMPUTED, settings.workload.name, settings.span)
+    with watched(spark, "execute", sum(file.rows for file in read)):
+        days = len({file.partition["day"] for file in read})
+        return _run(spark, warehouse, events, shared, labels, where, fresh=fresh, days=days)
 
 
 def task_input(warehouse: Warehouse, settings: JobSettings) -> TaskInput:

@@ -156,6 +156,14 @@ def test_late_events_mark_exactly_the_partitions_they_change(tmp_path: Path) -> 
     assert late_partitions(warehouse, settings) == ()
     assert published(folder) == expected(DAYS, parked, late)
 
+    later = day_of_events(5, 2, seed=8).set_column(1, "kind", [["Stop", "Travel"]])
+    drop(folder, 5, name="later.csv", table=later)
+    again = run_workload(folder, "jams", (KEYS[0], KEYS[-1]))
+    entries = warehouse.rows("computed_partitions", ["partition", "run_id"]).to_pylist()
+    anew = {entry["partition"] for entry in entries if entry["run_id"] == again.run_id}
+    assert anew == touched(JAMS, later.column("at").to_pylist())
+    assert published(folder) == expected(DAYS, parked, late, later)
+
 
 def test_an_edited_workload_computes_only_what_changed(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "rides", {"jams": (JAMS, DAILY)}, days=3)

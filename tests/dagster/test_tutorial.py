@@ -1,0 +1,25 @@
+"""The tutorial: its blocks run one after the other in one folder, and show what the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.dagster.test_tour import docs_tests
+
+
+def test_the_tutorial_can_be_followed(tmp_path: Path) -> None:
+    docs = docs_tests()
+    blocks = docs.marked("run-tutorial")
+    unmarked = [
+        block.text for block in docs.blocks() if block.page == "tutorial.md" and block.mark != "run-tutorial"
+    ]
+    assert unmarked == []
+    shown = [docs.execute(block, tmp_path, 600) for block in blocks]
+    _, asked, why, computed, tables, late = shown
+    assert re.search(r"2026-01-05 08:00.*7 +COUNT\(\*\) +7\n", asked), asked
+    assert "7 trends" in why
+    assert "jams: 6 rows published" in computed
+    assert "jams__jams" in tables
+    assert re.search(r"monday\.csv +5 .*fast", tables), tables
+    assert re.search(r"2026-01-05 08:00.* 7 +15 *\n", late), late
