@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from delta import exceptions
+from deltalake.exceptions import CommitFailedError, DeltaError
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from resources.storage import WarehouseError
+from resources.tables import Check
 
 # Delta's classes have no common one of their own.
 _OVERTAKEN = (
@@ -31,11 +34,7 @@ def explained(failure: Exception, table: str) -> WarehouseError | None:
         return overtaken(table)
     condition, words = _said(failure)
     if condition in _BROKEN_ROW:
-        return WarehouseError(
-            f"a row that the table {table} does not allow: {words}",
-            code="E519",
-            hint="nothing of this write is in the table; correct what made the row, or report it as a bug",
-        )
+        return _refused_row(table, words)
     if condition == _BROKEN_TABLE:
         return WarehouseError(
             f"the table {table} has rows that this version does not allow: {words}",
@@ -43,6 +42,25 @@ def explained(failure: Exception, table: str) -> WarehouseError | None:
             hint="delete or correct these rows, or ingest and compute anew into another --warehouse",
         )
     return None
+
+
+def explained_by_delta_rs(failure: DeltaError, table: str, checks: Iterable[Check]) -> WarehouseError | None:
+    """As `explained`, for a write without Spark: delta-rs shows the rows, and does not say which constraint."""
+    if isinstance(failure, CommitFailedError):
+        return overtaken(table)
+    _, mark, rows = str(failure).partition("failed validation check.")
+    if not mark:
+        return None
+    names = "; ".join(f"{check.name} ({check.holds})" for check in checks)
+    return _refused_row(table, f"one of its CHECK constraints {names} is violated by\n{rows.strip()}")
+
+
+def _refused_row(table: str, words: str) -> WarehouseError:
+    return WarehouseError(
+        f"a row that the table {table} does not allow: {words}",
+        code="E519",
+        hint="nothing of this write is in the table; correct what made the row, or report it as a bug",
+    )
 
 
 def overtaken(table: str) -> WarehouseError:

@@ -33,12 +33,12 @@ class Migration:
 
 MIGRATIONS: Mapping[str, tuple[Migration, ...]] = {
     "events": (Migration(checks=tables.EVENT_CHECKS),),
+    tables.LEDGER.name: (Migration(("days",), tables.LEDGER.checks),),
     tables.PLAN.name: (Migration(("position",), tables.PLAN.checks),),
 } | {
     table.name: (Migration(checks=table.checks),)
     for table in (
         tables.QUARANTINE,
-        tables.LEDGER,
         tables.COMPUTED,
         tables.COMPUTED_PARTITIONS,
         tables.PUBLISHED,

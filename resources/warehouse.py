@@ -17,13 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from delta.tables import DeltaTable
+from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from resources.delta_errors import explained, overtaken
+from resources.delta_errors import explained, explained_by_delta_rs, overtaken
 from resources.migrations import Stored, pending, properties_of, refuse_newer
 from resources.provenance import USER_METADATA, Provenance
 from resources.sql import equal, literal, quoted
@@ -278,21 +279,27 @@ class Warehouse:
         self.create(spark, table)
         found = pa.Table.from_pylist(list(rows), schema=table.schema.remove_metadata())
         path, options = self.path_of(table.name), self.location.storage_options()
-        if where is None:
-            said = self.commit_properties(write, table.name)
-            deltalake.write_deltalake(
-                path, found, mode="append", storage_options=options, commit_properties=said
-            )
-        else:
-            said = self.commit_properties(write, table.name, where=where)
-            deltalake.write_deltalake(
-                path,
-                found,
-                mode="overwrite",
-                predicate=where,
-                storage_options=options,
-                commit_properties=said,
-            )
+        more = {"where": where} if where else {}
+        said = self.commit_properties(write, table.name, **more)
+        try:
+            if where is None:
+                deltalake.write_deltalake(
+                    path, found, mode="append", storage_options=options, commit_properties=said
+                )
+            else:
+                deltalake.write_deltalake(
+                    path,
+                    found,
+                    mode="overwrite",
+                    predicate=where,
+                    storage_options=options,
+                    commit_properties=said,
+                )
+        except DeltaError as failure:
+            known = explained_by_delta_rs(failure, table.name, table.checks)
+            if known is None:
+                raise
+            raise known from failure
         passed(f"{write}:{table.name}")
 
     def delete_rows(self, table: str, where: str) -> None:

@@ -18,6 +18,7 @@ import pyarrow.dataset as ds
 from hamlet_core import EventSchema, QueryPlan
 from pipelines.spans import Span
 from resources import tables
+from resources.storage import parquet
 from resources.warehouse import Warehouse
 
 Group = tuple[tuple[str, Any], ...]
@@ -60,7 +61,7 @@ class RawEvents:
         last = end.astimezone(UTC).date().isoformat() if end is not None else "9999-12-31"
         files = warehouse.files("events", version)
         paths = [file.path for file in files if first <= file.partition["day"] <= last]
-        rows = ds.dataset(paths, schema=types, format="parquet") if paths else ds.dataset(types.empty_table())
+        rows = parquet(paths, types)
         wanted = pc.field("event_type").isin(sorted({name for plan in plans for name in plan.types}))
         if start is not None:
             wanted &= pc.field("event_time") >= pa.scalar(start, tables.TIMESTAMP)
