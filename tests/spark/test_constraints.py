@@ -39,7 +39,6 @@ GOOD: dict[str, tuple[Table, dict[str, object]]] = {
         tables.PLAN,
         {"workload": "w", "workload_hash": "h", "query": "q", "text": "t", "run_id": "r", "within_us": 1, "slide_us": 1},
     ),
-    "computed_aggregates": (tables.COMPUTED, RESULT),
     "computed_partitions": (
         tables.COMPUTED_PARTITIONS,
         {"workload": "w", "partition": "all", "query": "q", "query_hash": "h", "events_until": NOW,
@@ -64,9 +63,6 @@ BAD = [
     ("workload_plan", "known", {"text": None}),
     ("workload_plan", "windows_have_a_length", {"slide_us": 0}),
     ("workload_plan", "position_counts", {"position": -1}),
-    ("computed_aggregates", "known", {"events_version": None}),
-    ("computed_aggregates", "windows_have_a_length", {"window_start": NOW + timedelta(hours=12)}),
-    ("computed_aggregates", "day_fits", {"day": date(2026, 1, 6)}),
     ("computed_partitions", "known", {"events_until": None}),
     ("trend_aggregates", "known", {"group_key": None}),
     ("trend_aggregates", "windows_have_a_length", {"window_start": NOW + timedelta(hours=13)}),
