@@ -5,7 +5,9 @@ Only here are foreign messages read; who has no name for one gets its first line
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 import re
 import shutil
 import sqlite3
@@ -25,6 +27,9 @@ PASSING = frozenset({"E511"})
 
 ROOM = 1 << 20
 """Bytes that a disk has left when it counts as full: so much is needed to write down what went wrong."""
+
+KEPT = ".hamlet.room"
+"""The file that keeps room in the folder of the tables while a run has it."""
 
 _AGAIN = "then run it again: nothing is lost, and it goes on from what is there"
 _FULL = ("No space left on device", "database or disk is full", "Disk quota exceeded")
@@ -113,10 +118,26 @@ def require_room(folder: Path | None) -> None:
         raise disk_full(folder)
 
 
+@contextlib.contextmanager
+def room_kept(folder: Path | None) -> Iterator[None]:
+    """Keep some room on the disk of a folder, which is given back when it is full: so that the run can say so."""
+    if folder is None:
+        yield
+        return
+    try:
+        with (folder / KEPT).open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, ROOM // 2)
+        yield
+    finally:
+        (folder / KEPT).unlink(missing_ok=True)
+
+
 def disk_full(folder: Path | None) -> EnvironmentProblem:
     """The error for a disk without room: that of the tables, or the one that Spark keeps its own files on."""
     places = [_existing(folder)] if folder is not None else []
     place = min([*places, Path(tempfile.gettempdir())], key=_free)
+    if folder is not None:
+        (folder / KEPT).unlink(missing_ok=True)
     left, total = _free(place) >> 10, shutil.disk_usage(place).total >> 20
     return EnvironmentProblem(
         f"the disk of {place} is full: {left:,} KiB of {total:,} MiB are left",

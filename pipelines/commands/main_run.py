@@ -59,14 +59,21 @@ def progress() -> Iterator[Progress]:
     logger, handler = logging.getLogger(PROGRESS), Progress()
     level, propagates = logger.level, logger.propagate
     logger.addHandler(handler)
+    # What Py4J has to say of a call that a Ctrl-C breaks off is said by the command, in a line.
+    logging.getLogger().addFilter(_not_of_py4j)
     logger.setLevel(logging.INFO)
     logger.propagate = False
     try:
         yield handler
     finally:
         logger.removeHandler(handler)
+        logging.getLogger().removeFilter(_not_of_py4j)
         logger.setLevel(level)
         logger.propagate = propagates
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return "while sending command" not in record.getMessage()
 
 
 def run_job(settings: JobSettings, *, debug: bool) -> RunSummary:
