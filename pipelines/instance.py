@@ -34,7 +34,13 @@ def dagster_home(warehouse: Place) -> Path:
 
 
 def dagster_instance(warehouse: Place) -> dg.DagsterInstance:
-    """The instance itself; use it in a `with`."""
-    import dagster as dg
+    """The instance itself; use it in a `with`. What steps print is not caught: it is on the terminal of the command.
 
-    return dg.DagsterInstance.from_config(str(dagster_home(warehouse)))
+    To catch it Dagster starts processes of its own, which a Ctrl-C stops with tracebacks.
+    """
+    import dagster as dg
+    from dagster._core.instance import InstanceRef
+
+    nothing = {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
+    home = str(dagster_home(warehouse))
+    return dg.DagsterInstance.from_ref(InstanceRef.from_dir(home, overrides={"compute_logs": nothing}))

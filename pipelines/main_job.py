@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import dagster as dg
 
-from hamlet_core.errors import HamletError
 from pipelines.assets.configuration import PipelineConfiguration
 from pipelines.assets.place import Place, range_tags
 from pipelines.assets.presenting import recorded_metrics, step_seconds
@@ -18,6 +16,9 @@ from pipelines.definitions import MAIN_JOB, definitions, job_name
 from pipelines.folder import WorkloadFolder
 from pipelines.settings import JobSettings, SettingsError
 from pipelines.steps.metrics import Metric
+from resources.failures import explained
+from resources.storage import Location
+from resources.storage import Place as WarehousePlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def run_main_job(
     """
     settings.workload.plans  # noqa: B018 - a bad workload is refused before anything is touched
     found = definitions(PipelineConfiguration.of(settings, wait_seconds))
-    return _run(found, MAIN_JOB, instance, {}, log_level)
+    return _run(found, MAIN_JOB, settings.warehouse, instance, {}, log_level)
 
 
 def run_workload(
@@ -73,13 +74,14 @@ def run_workload(
 
     Raises as `run_main_job`, and SettingsError for a folder, workload or partition that is not there.
     """
-    chosen = Place.of(WorkloadFolder.read(folder).named(workload))
+    read = WorkloadFolder.read(folder)
+    chosen = Place.of(read.named(workload))
     tags: dict[str, str] = {}
     if chosen.partitions is not None:
         tags = _tags(chosen.partitions, workload, partitions)
     elif partitions is not None:
         raise SettingsError(f"the workload {workload} has no partitions", code="E533")
-    return _run(definitions(folder=folder), job_name(workload), instance, tags, log_level)
+    return _run(definitions(folder=folder), job_name(workload), read.warehouse, instance, tags, log_level)
 
 
 def _tags(
@@ -100,13 +102,14 @@ def _tags(
 def _run(
     found: dg.Definitions,
     name: str,
+    warehouse: WarehousePlace,
     instance: dg.DagsterInstance | None,
     tags: dict[str, str],
     log_level: str,
 ) -> RunSummary:
     if instance is None:
         with dg.DagsterInstance.ephemeral() as ephemeral:
-            return _run(found, name, ephemeral, tags, log_level)
+            return _run(found, name, warehouse, ephemeral, tags, log_level)
     started, run_id = time.monotonic(), str(uuid.uuid4())
     job = found.resolve_job_def(name)
     logging = {"loggers": {"console": {"config": {"log_level": log_level}}}}
@@ -115,6 +118,9 @@ def _run(
         done = job.execute_in_process(run_config=logging, instance=instance, run_id=run_id, tags=tags)
         success = done.success
     except Exception as failure:  # noqa: BLE001 - raised again unless a check says it better
+        # First, because a full disk also hides what the checks said.
+        if known := explained(failure, Location.of(warehouse).local):
+            raise known from known.__cause__
         _raise_unless_check(failure, _checks(instance, run_id))
     seconds = time.monotonic() - started
     metrics = (*recorded_metrics(instance, run_id), *step_seconds(instance, run_id))
@@ -123,20 +129,8 @@ def _run(
 
 def _raise_unless_check(failure: Exception, checks: tuple[CheckResult, ...]) -> None:
     """A red check ends a run with an exception of Dagster's, which the summary says better."""
-    for cause in _causes(failure):
-        if isinstance(cause, HamletError):
-            raise cause
     if all(check.passed or check.warns for check in checks):
         raise failure
-
-
-def _causes(failure: BaseException | None) -> Iterator[BaseException]:
-    """An exception and what it wraps, in Dagster's way or Python's; Dagster's chains can be circles."""
-    seen: set[int] = set()
-    while failure is not None and id(failure) not in seen:
-        seen.add(id(failure))
-        yield failure
-        failure = getattr(failure, "user_exception", None) or failure.__cause__ or failure.__context__
 
 
 def _checks(instance: dg.DagsterInstance, run_id: str) -> tuple[CheckResult, ...]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import dagster as dg
@@ -16,17 +18,19 @@ from resources.environments import Environment, environment
 from resources.jars import find_jars, jar_places
 from resources.java import find_java
 from resources.problems import EnvironmentProblem
+from resources.shipping import FOLDER, ROOT, ship
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 LOGGING = Path(__file__).parent / "spark_conf"
-ROOT = Path(__file__).resolve().parents[1]
 LOOPBACK = "127.0.0.1"
 _JOINED = {
     "spark.jars": ",",
     "spark.sql.extensions": ",",
     "spark.driver.extraClassPath": os.pathsep,
     "spark.driver.extraJavaOptions": " ",
+    "spark.executor.extraJavaOptions": " ",
+    "spark.executorEnv.PYTHONPATH": os.pathsep,
 }
 
 
@@ -55,7 +59,14 @@ def spark_session(chosen: Environment | None = None) -> SparkSession:
     builder = SparkSession.builder.appName("hamlet").master(chosen.master)
     for key, value in settings(chosen).items():
         builder = builder.config(key, value)
-    return _with_delta(builder.getOrCreate())
+    interrupt = signal.getsignal(signal.SIGINT)
+    session = _with_delta(builder.getOrCreate())
+    if threading.current_thread() is threading.main_thread():
+        # Spark's handler of Ctrl-C talks to the JVM in the middle of a talk to the JVM.
+        signal.signal(signal.SIGINT, interrupt)
+    if not chosen.local:
+        ship(session.sparkContext)
+    return session
 
 
 def settings(chosen: Environment) -> dict[str, str]:
@@ -97,7 +108,11 @@ def _ours(chosen: Environment) -> dict[str, str]:
         "spark.hadoop.fs.AbstractFileSystem.s3.impl": "org.apache.hadoop.fs.s3a.S3A",
     }
     if not chosen.local:
-        return shared | {"spark.jars": ",".join(jars)}
+        return shared | {
+            "spark.jars": ",".join(jars),
+            "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
+            "spark.executorEnv.PYTHONPATH": FOLDER,
+        }
     return shared | {
         "spark.ui.enabled": "false",
         "spark.driver.host": LOOPBACK,
@@ -111,7 +126,10 @@ def _set_process(chosen: Environment) -> None:
     java = find_java()
     if java and java.home:
         os.environ["JAVA_HOME"] = str(java.home)
-    if chosen.local:
+    if not chosen.local:
+        # Python with our dependencies, at the same path on all machines, unless the user names another.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    else:
         # Else the workers take python3 from the PATH, which lacks our packages.
         os.environ["PYSPARK_PYTHON"] = sys.executable
         os.environ["SPARK_LOCAL_IP"] = LOOPBACK

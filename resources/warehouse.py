@@ -25,6 +25,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from resources.delta_errors import explained, explained_by_delta_rs, overtaken
+from resources.failures import require_room
 from resources.migrations import Stored, pending, properties_of, refuse_newer
 from resources.provenance import USER_METADATA, Provenance
 from resources.sql import equal, literal, quoted
@@ -277,6 +278,7 @@ class Warehouse:
         where: str | None,
     ) -> None:
         self.create(spark, table)
+        require_room(self.location.local)
         found = pa.Table.from_pylist(list(rows), schema=table.schema.remove_metadata())
         path, options = self.path_of(table.name), self.location.storage_options()
         more = {"where": where} if where else {}
@@ -324,6 +326,7 @@ class Warehouse:
     @contextlib.contextmanager
     def _commit(self, spark: SparkSession, write: str, table: str, **more: str) -> Iterator[None]:
         """Around one commit: it says where it comes from, and its failures say what to do."""
+        require_room(self.location.local)
         spark.conf.set(USER_METADATA, self.provenance.message(write, table=table, **more))
         try:
             yield

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,10 +58,25 @@ def find_real_data() -> Path | None:
     return Path(place) if Path(place, "fhv_daily_2015.csv").is_file() else None
 
 
+@functools.cache
+def tmpfs_command() -> tuple[str, ...]:
+    """What to put before a command that mounts a tmpfs, so that it may and nobody else sees it; empty if nothing helps."""
+    for namespace in (("unshare", "--map-root-user", "--mount"), ("unshare", "--mount")):
+        with tempfile.TemporaryDirectory() as place:
+            mount = [*namespace, "mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place]
+            with contextlib.suppress(OSError):
+                if subprocess.run(mount, capture_output=True, check=False).returncode == 0:
+                    return namespace
+    return ()
+
+
 REQUIREMENTS = {
     "java": _missing_java,
     "jars": _missing_jars,
     "chromium": lambda: None if find_chromium() else "no Chromium on the PATH",
+    "tmpfs": lambda: (
+        None if tmpfs_command() else "no right to mount a tmpfs, not even in a namespace of one's own"
+    ),
     "data": lambda: None if find_real_data() else "no real data: set HAMLET_REAL_DATA to its folder",
 }
 

@@ -6,7 +6,7 @@ import dagster as dg
 
 from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
-from pipelines.assets.presenting import say
+from pipelines.assets.presenting import say, telling
 from pipelines.checks.differences import Difference
 from pipelines.checks.events import SuiteReport, check_events
 from pipelines.checks.greta import Comparison, compare_with_greta
@@ -44,7 +44,8 @@ def events_expectations(
     """Great Expectations on the events: types, times, layout, what the user expects; and not one row more, less or
     other than the files had.
     """
-    report = check_events(spark.session(), pipeline.tables(), pipeline.expectations())
+    with telling(context, pipeline):
+        report = check_events(spark.session(), pipeline.tables(), pipeline.expectations())
     return _suite_result(context, "events", report, _DAMAGED_EVENTS)
 
 
@@ -58,10 +59,11 @@ def result_checks(place: Place) -> tuple[dg.AssetChecksDefinition, ...]:
         """Great Expectations on the results: one row a key, every aggregate there, COUNT(*) from 1, MIN <= AVG <= MAX,
         SUM = AVG * COUNT, and sign, log2, digits and residues that fit the value.
         """
-        settings = pipeline.settings(place.name, place.span(context))
-        report = check_results(spark.session(), pipeline.tables(), settings, settings.span)
-        if any(one.stops for one in report.outcomes):
-            forget_computed(pipeline.tables(), settings, ())
+        with telling(context, pipeline):
+            settings = pipeline.settings(place.name, place.span(context))
+            report = check_results(spark.session(), pipeline.tables(), settings, settings.span)
+            if any(one.stops for one in report.outcomes):
+                forget_computed(pipeline.tables(), settings, ())
         return _suite_result(context, "results", report, _IMPOSSIBLE_RESULTS)
 
     @dg.asset_check(asset=place.key(tables.COMPUTED.name), blocking=True)
@@ -69,10 +71,11 @@ def result_checks(place: Place) -> tuple[dg.AssetChecksDefinition, ...]:
         context: dg.AssetCheckExecutionContext, pipeline: PipelineResource
     ) -> dg.AssetCheckResult:
         """The reference engine recomputes results from the raw events; every digit must agree."""
-        settings = pipeline.settings(place.name, place.span(context))
-        comparison = compare_with_greta(pipeline.tables(), settings, settings.span)
-        if comparison.differences:
-            forget_computed(pipeline.tables(), settings, ())
+        with telling(context, pipeline):
+            settings = pipeline.settings(place.name, place.span(context))
+            comparison = compare_with_greta(pipeline.tables(), settings, settings.span)
+            if comparison.differences:
+                forget_computed(pipeline.tables(), settings, ())
         say(context, f"greta comparison: {_extent(comparison)}, {len(comparison.differences)} differences")
         return _comparison_result(comparison)
 

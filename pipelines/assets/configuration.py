@@ -25,8 +25,9 @@ from pipelines.settings import (
 from pipelines.spans import Span
 from pipelines.steps.ingest import Needs
 from pipelines.steps.planning import needs_of
+from resources.failures import room_kept
 from resources.provenance import Provenance
-from resources.storage import place_of
+from resources.storage import Location, place_of
 from resources.warehouse import Warehouse
 from resources.warehouse_lock import exclusive
 
@@ -68,7 +69,8 @@ class PipelineResource(dg.ConfigurableResource, ABC):
     @contextlib.contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["PipelineResource"]:
         """A run has its warehouse alone from its first step to its last; WarehouseBusy if another one has it."""
-        with exclusive(self.location(), wait_seconds=self.waits()):
+        place = self.location()
+        with exclusive(place, wait_seconds=self.waits()), room_kept(Location.of(place).local):
             self._run_id = context.run.run_id if context.run else ""
             yield self
 

@@ -34,30 +34,36 @@ def execute_assets(place: Place) -> dg.AssetsDefinition:
         context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource
     ) -> Iterator[dg.MaterializeResult]:
         """Compute every query over the windows of the run, as Spark tasks that read the files of their buckets."""
-        with telling(context):
+        with telling(context, pipeline):
             settings = pipeline.settings(place.name, place.span(context))
             warehouse = pipeline.tables(settings.workload)
             session = spark.session()
             report = execute(session, warehouse, settings, context.run.run_id)
-        decisions = write_decisions(session, warehouse, settings.workload, context.run.run_id)
-        say(
-            context, _summary(report), step="execute", rows=sum(report.rows.values()), tasks=len(report.tasks)
-        )
-        metrics = execute_metrics(report)
-        computed = warehouse.dataset(tables.COMPUTED.name)
-        rows = rows_by_partition(computed, settings.workload.name, settings.span)
-        lineage = computed_lineage(place, settings.workload.plans, settings.event_schema.time)
-        more = {"dagster/column_lineage": lineage}
-        yield written(context, place, warehouse, tables.COMPUTED.name, rows=rows, metrics=metrics, more=more)
-        shared = picture(sharing_picture(warehouse, settings.workload.name), "sharing over time")
-        yield written(
-            context,
-            place,
-            warehouse,
-            tables.DECISIONS.name,
-            rows=decisions,
-            more={"sharing over time": shared},
-        )
+            decisions = write_decisions(session, warehouse, settings.workload, context.run.run_id)
+            say(
+                context,
+                _summary(report),
+                step="execute",
+                rows=sum(report.rows.values()),
+                tasks=len(report.tasks),
+            )
+            metrics = execute_metrics(report)
+            computed = warehouse.dataset(tables.COMPUTED.name)
+            rows = rows_by_partition(computed, settings.workload.name, settings.span)
+            lineage = computed_lineage(place, settings.workload.plans, settings.event_schema.time)
+            more = {"dagster/column_lineage": lineage}
+            yield written(
+                context, place, warehouse, tables.COMPUTED.name, rows=rows, metrics=metrics, more=more
+            )
+            shared = picture(sharing_picture(warehouse, settings.workload.name), "sharing over time")
+            yield written(
+                context,
+                place,
+                warehouse,
+                tables.DECISIONS.name,
+                rows=decisions,
+                more={"sharing over time": shared},
+            )
 
     return compute_aggregates
 

@@ -22,25 +22,25 @@ def ingest_files(
     context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource
 ) -> Iterator[dg.MaterializeResult]:
     """Read every file that is not in yet; nothing is ingested twice, and nothing is lost."""
-    with telling(context):
+    with telling(context, pipeline):
         warehouse = pipeline.tables()
         report = ingest(spark.session(), warehouse, pipeline.source(), pipeline.needs())
-    say(
-        context,
-        _summary(report),
-        step="ingest",
-        files=len(report.files),
-        events=report.rows,
-        rejected=report.rejected,
-    )
-    more = {
-        "files read": dg.MetadataValue.md(_page(report)),
-        "dagster/column_schema": stored_schema(warehouse, "events"),
-    }
-    metrics = ingest_metrics(report)
-    yield written(context, _HERE, warehouse, "events", rows=report.rows, metrics=metrics, more=more)
-    yield written(context, _HERE, warehouse, tables.QUARANTINE.name, rows=report.rejected)
-    yield written(context, _HERE, warehouse, tables.LEDGER.name, rows=len(report.files))
+        say(
+            context,
+            _summary(report),
+            step="ingest",
+            files=len(report.files),
+            events=report.rows,
+            rejected=report.rejected,
+        )
+        more = {
+            "files read": dg.MetadataValue.md(_page(report)),
+            "dagster/column_schema": stored_schema(warehouse, "events"),
+        }
+        metrics = ingest_metrics(report)
+        yield written(context, _HERE, warehouse, "events", rows=report.rows, metrics=metrics, more=more)
+        yield written(context, _HERE, warehouse, tables.QUARANTINE.name, rows=report.rejected)
+        yield written(context, _HERE, warehouse, tables.LEDGER.name, rows=len(report.files))
 
 
 def _summary(report: IngestReport) -> str:

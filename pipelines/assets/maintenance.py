@@ -27,7 +27,7 @@ def maintain_tables(
     spark: SparkResource,
 ) -> None:
     """Put small files together, and delete files that no version within the retention needs."""
-    with telling(context):
+    with telling(context, pipeline):
         done = maintain(spark.session(), pipeline.tables(), Maintenance(config.retention_hours))
     for one in done:
         say(context, _line(one), step="maintenance", table=one.table)

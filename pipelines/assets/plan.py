@@ -26,16 +26,21 @@ def plan_asset(place: Place) -> dg.AssetsDefinition:
         context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource
     ) -> dg.MaterializeResult:
         """Parse and analyse the workload; needs no events."""
-        with telling(context):
+        with telling(context, pipeline):
             workload = pipeline.settings(place.name).workload
             warehouse = pipeline.tables(workload)
             rows = plan_rows(workload, context.run.run_id)
-        write_plan(spark.session(), warehouse, workload, rows)
-        say(context, f"plan: {len(rows)} queries in workload {workload.name}", step="plan", queries=len(rows))
-        more = {
-            "template": picture(template_picture(workload), "merged templates, and who may share"),
-            "plan": dg.MetadataValue.md(plan_markdown(rows)),
-        }
-        return written(context, place, warehouse, tables.PLAN.name, rows=len(rows), more=more)
+            write_plan(spark.session(), warehouse, workload, rows)
+            say(
+                context,
+                f"plan: {len(rows)} queries in workload {workload.name}",
+                step="plan",
+                queries=len(rows),
+            )
+            more = {
+                "template": picture(template_picture(workload), "merged templates, and who may share"),
+                "plan": dg.MetadataValue.md(plan_markdown(rows)),
+            }
+            return written(context, place, warehouse, tables.PLAN.name, rows=len(rows), more=more)
 
     return plan_workload

@@ -3,17 +3,21 @@
 import contextlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
 from hamlet_core import QueryPlan
 from hamlet_core.errors import HamletError
+from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
 from pipelines.showing.pictures import markdown
 from pipelines.steps.metrics import Metric, metrics_of
 from pipelines.steps.progress import LOG as STEPS
 from resources import tables
+from resources.failures import PASSING, explained
+from resources.storage import Location
 from resources.tables import Table
 from resources.warehouse import Warehouse
 
@@ -41,27 +45,38 @@ class _ToDagster(logging.Handler):
         self.context = context
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show one line."""
-        self.context.log.info(record.getMessage())
+        """Show one line; where it cannot be kept, on a full disk, the step itself says so."""
+        with contextlib.suppress(Exception):
+            self.context.log.info(record.getMessage())
 
 
 @contextlib.contextmanager
-def telling(context: Context) -> Iterator[None]:
-    """What the step says of its progress goes into Dagster's event log; a mistake that trying again cannot mend fails
-    the step at once, with its own words.
+def telling(context: Context, pipeline: PipelineResource | None = None) -> Iterator[None]:
+    """What the step says of its progress goes into Dagster's event log. What stops it is told in words for people;
+    a mistake that trying again cannot mend fails the step at once.
     """
     handler = _ToDagster(context)
     STEPS.addHandler(handler)
     try:
         yield
-    except HamletError as error:
+    except Exception as failure:
+        error = explained(failure, _folder(pipeline))
+        if error is None:
+            raise
         raise dg.Failure(
             description=str(error),
             metadata={"code": error.code, "cure": error.hint or ""},
-            allow_retries=False,
-        ) from error
+            allow_retries=error.code in PASSING,
+        ) from failure
     finally:
         STEPS.removeHandler(handler)
+
+
+def _folder(pipeline: PipelineResource | None) -> Path | None:
+    try:
+        return Location.of(pipeline.location()).local if pipeline is not None else None
+    except HamletError:  # which is what stopped the step, too
+        return None
 
 
 def table_spec(

@@ -46,30 +46,30 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
         context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource
     ) -> dg.MaterializeResult:
         """Replace the published rows of the windows of the run by the checked ones, in one commit."""
-        with telling(context):
+        with telling(context, pipeline):
             settings = pipeline.settings(place.name, place.span(context))
             warehouse = pipeline.tables(settings.workload)
             rows = publish(spark.session(), warehouse, settings.workload.name, settings.span)
             wide = publish_wide(warehouse, settings, settings.span)
-        say(
-            context,
-            f"publish: {rows:,} rows in {warehouse.path_of(tables.PUBLISHED.name)}",
-            step="publish",
-            rows=rows,
-        )
-        metrics = (Metric("publish", "rows published", rows),)
-        published = warehouse.dataset(tables.PUBLISHED.name)
-        counts = rows_by_partition(published, settings.workload.name, settings.span)
-        more = {
-            "dagster/column_lineage": copied_lineage(place, tables.PUBLISHED, tables.COMPUTED),
-            "results over time": picture(
-                results_picture(warehouse, settings.workload.name), "published results"
-            ),
-            "wide tables": dg.MetadataValue.json(wide),
-        }
-        return written(
-            context, place, warehouse, tables.PUBLISHED.name, rows=counts, metrics=metrics, more=more
-        )
+            say(
+                context,
+                f"publish: {rows:,} rows in {warehouse.path_of(tables.PUBLISHED.name)}",
+                step="publish",
+                rows=rows,
+            )
+            metrics = (Metric("publish", "rows published", rows),)
+            published = warehouse.dataset(tables.PUBLISHED.name)
+            counts = rows_by_partition(published, settings.workload.name, settings.span)
+            more = {
+                "dagster/column_lineage": copied_lineage(place, tables.PUBLISHED, tables.COMPUTED),
+                "results over time": picture(
+                    results_picture(warehouse, settings.workload.name), "published results"
+                ),
+                "wide tables": dg.MetadataValue.json(wide),
+            }
+            return written(
+                context, place, warehouse, tables.PUBLISHED.name, rows=counts, metrics=metrics, more=more
+            )
 
     @dg.multi_asset(
         specs=[
@@ -90,11 +90,12 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
         context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource
     ) -> dg.MaterializeResult:
         """Keep what the steps of this run counted and how long they took."""
-        settings = pipeline.settings(place.name)
-        warehouse = pipeline.tables(settings.workload)
-        instance, run_id = context.instance, context.run.run_id
-        metrics = (*recorded_metrics(instance, run_id), *step_seconds(instance, run_id))
-        write_metrics(spark.session(), warehouse, settings.workload.name, run_id, metrics)
-        return written(context, place, warehouse, tables.METRICS.name, rows=len(metrics))
+        with telling(context, pipeline):
+            settings = pipeline.settings(place.name)
+            warehouse = pipeline.tables(settings.workload)
+            instance, run_id = context.instance, context.run.run_id
+            metrics = (*recorded_metrics(instance, run_id), *step_seconds(instance, run_id))
+            write_metrics(spark.session(), warehouse, settings.workload.name, run_id, metrics)
+            return written(context, place, warehouse, tables.METRICS.name, rows=len(metrics))
 
     return publish_aggregates, record_metrics

@@ -53,7 +53,7 @@ def _told(failure: BaseException, meta: Mapping[str, Any]) -> tuple[str, int]:
 
     match failure:
         case KeyboardInterrupt() | click.Abort():
-            return "Interrupted.", INTERRUPTED
+            return f"Interrupted{': ' if str(failure) else ''}{failure}.", INTERRUPTED
         case InvariantError():
             return f"Error: this is a bug of ours: {failure}", FAILED
         case HamletError():

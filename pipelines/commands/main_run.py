@@ -24,6 +24,9 @@ PROGRESS = "hamlet"
 """The logger that the steps tell their progress."""
 
 
+AGAIN = "nothing is lost: run it again, and it goes on from what is there"
+"""What somebody who stops a run should know."""
+
 LOG_FORMAT = "HAMLET_LOG_FORMAT"
 """Environment variable: `json` makes each line of progress a JSON object, for programs."""
 
@@ -56,14 +59,21 @@ def progress() -> Iterator[Progress]:
     logger, handler = logging.getLogger(PROGRESS), Progress()
     level, propagates = logger.level, logger.propagate
     logger.addHandler(handler)
+    # What Py4J has to say of a call that a Ctrl-C breaks off is said by the command, in a line.
+    logging.getLogger().addFilter(_not_of_py4j)
     logger.setLevel(logging.INFO)
     logger.propagate = False
     try:
         yield handler
     finally:
         logger.removeHandler(handler)
+        logging.getLogger().removeFilter(_not_of_py4j)
         logger.setLevel(level)
         logger.propagate = propagates
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return "while sending command" not in record.getMessage()
 
 
 def run_job(settings: JobSettings, *, debug: bool) -> RunSummary:
@@ -91,12 +101,21 @@ def run_in(
         from dagster import DagsterExecutionInterruptedError
 
         from pipelines.instance import dagster_instance
+        from resources.failures import explained, require_room
+        from resources.storage import Location
 
+        folder = Location.of(warehouse).local
         try:
+            require_room(folder)
             with dagster_instance(warehouse) as instance:
                 return job(instance, "DEBUG" if debug else "CRITICAL")
-        except DagsterExecutionInterruptedError:
-            raise KeyboardInterrupt from None
+        except (DagsterExecutionInterruptedError, KeyboardInterrupt):
+            raise KeyboardInterrupt(AGAIN) from None
+        except Exception as failure:
+            known = explained(failure, folder)
+            if known is None or known is failure:
+                raise
+            raise known from known.__cause__
 
 
 def show_steps(summary: RunSummary) -> None:

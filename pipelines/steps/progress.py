@@ -13,12 +13,14 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 LOG = logging.getLogger("hamlet.progress")
 LOG.setLevel(logging.INFO)
 EVERY_SECONDS = 5.0
+CANCEL_SECONDS = 10.0
 _GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
 
@@ -65,13 +67,22 @@ def watched(spark: SparkSession, step: str, events: int = 0) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        context.cancelJobGroup(group)
+        # A Ctrl-C may have broken off a call of this thread, whose connection then gives answers to older questions.
+        cancelling = threading.Thread(target=_cancel, args=(context, group), daemon=True)
+        cancelling.start()
+        cancelling.join(CANCEL_SECONDS)
         raise
     finally:
         ended.set()
         watcher.join()
-        for name, value in zip(_GROUP, before, strict=True):
-            context.setLocalProperty(name, value)  # type: ignore[arg-type]  # None takes it away
+        with contextlib.suppress(Py4JError):
+            for name, value in zip(_GROUP, before, strict=True):
+                context.setLocalProperty(name, value)  # type: ignore[arg-type]  # None takes it away
+
+
+def _cancel(context: SparkContext, group: str) -> None:
+    with contextlib.suppress(Py4JError):  # there is no JVM any more
+        context.cancelJobGroup(group)
 
 
 def _watch(context: SparkContext, group: str, step: str, events: int, ended: threading.Event) -> None:

@@ -1,18 +1,26 @@
-"""Runs the main job in a process of its own, for tests that kill it: python -m tests.dagster.main_run EVENTS WAREHOUSE."""
+"""Runs a job in a process of its own, for tests that kill it: python -m tests.dagster.main_run main EVENTS WAREHOUSE,
+or: folder FOLDER.
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from pipelines.main_job import run_main_job
+from pipelines.main_job import run_main_job, run_workload
+from tests.dagster.folder_cases import KEYS
 from tests.spark.pipeline_cases import settings_for
 
+DAYS = 3
 
-def main() -> int:
-    summary = run_main_job(settings_for(Path(sys.argv[1]), Path(sys.argv[2])))
+
+def main(job: str, *places: str) -> int:
+    if job == "main":
+        summary = run_main_job(settings_for(Path(places[0]), Path(places[1])))
+    else:
+        summary = run_workload(Path(places[0]), "jams", (KEYS[0], KEYS[DAYS - 1]))
     return 0 if summary.success else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -1,4 +1,8 @@
-"""Kill -9 at any moment, run again: no waiting for a dead run, and the tables of an undisturbed run."""
+"""Kill -9 at any moment, run again: no waiting for a dead run, and the tables of an undisturbed run.
+
+Two jobs: the main job, and three days of a workload of a folder in one run. Their writes are those that an undisturbed
+run makes, in its order.
+"""
 
 from __future__ import annotations
 
@@ -8,109 +12,153 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from pipelines.main_job import run_main_job
+from pipelines.steps import wide
+from resources import warehouse as warehouse_module
 from resources.warehouse import KILL_AFTER, Warehouse
-from tests.spark.pipeline_cases import settings_for, sorted_rows, stream, write_csv
+from tests.conftest import ROOT
+from tests.dagster import main_run
+from tests.dagster.folder_cases import DAILY, JAMS, make_folder
+from tests.spark.pipeline_cases import sorted_rows, stream, write_csv
 
-ROOT = Path(__file__).resolve().parents[2]
-WRITES = (
-    "create:events",
-    "append:events",
-    "create:events_quarantine",
-    "append:events_quarantine",
-    "create:ingested_files",
-    "append:ingested_files",
-    "create:workload_plan",
-    "replace:workload_plan",
-    "create:computed_aggregates",
-    "replace:computed_aggregates",
-    "create:computed_partitions",
-    "replace:computed_partitions",
-    "create:sharing_decisions",
-    "replace:sharing_decisions",
-    "create:trend_aggregates",
-    "replace:trend_aggregates",
-    "create:run_metrics",
-    "replace:run_metrics",
-)
 # Run by run, these say when and by whom, not what.
 OF_THE_RUN = {"ingested_at", "run_id", "events_version", "events_until"}
-TABLES = sorted({write.split(":")[1] for write in WRITES} - {"run_metrics"})
+OF_EACH_RUN = {"run_metrics"}
 SECONDS = 240
+MOMENTS = 10
+
+Contents = dict[str, list[dict[str, object]]]
 
 
-@pytest.fixture(scope="module")
-def events(tmp_path_factory) -> Path:
-    place = write_csv(stream(120), tmp_path_factory.mktemp("kill") / "events.csv")
-    with place.open("a") as file:
-        file.write("no event\n")
-    return place
+@dataclass(frozen=True)
+class Job:
+    """A job over files of its own: `places` makes them below a folder, and gives the arguments of `main_run`."""
+
+    name: str
+    places: Callable[[Path], tuple[str, ...]]
+
+    def warehouse(self, folder: Path) -> Warehouse:
+        return Warehouse(folder / "warehouse")
+
+    def contents(self, folder: Path) -> Contents:
+        warehouse, found = self.warehouse(folder), {}
+        for table in set(warehouse.names()) - OF_EACH_RUN:
+            columns = [name for name in warehouse.schema(table).names if name not in OF_THE_RUN]
+            rows = sorted_rows(warehouse.rows(table, columns).to_pylist(), columns)
+            # Where the files lay is of the folder.
+            found[table] = [row | {"path": ""} if "path" in row else row for row in rows]
+        return found
+
+    def start(self, folder: Path, kill_after: str = "") -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.dagster.main_run", self.name, *self.places(folder)],
+            cwd=ROOT,
+            env={**os.environ, KILL_AFTER: kill_after},
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        )
+
+    def finish(self, folder: Path) -> None:
+        """The run after a kill."""
+        assert main_run.main(self.name, *self.places(folder)) == 0
 
 
-@pytest.fixture(scope="module")
-def undisturbed(spark, events, tmp_path_factory) -> dict[str, list[dict[str, object]]]:
-    place = tmp_path_factory.mktemp("undisturbed")
-    assert run_main_job(settings_for(events, place)).success
-    return contents(place)
+def main_places(folder: Path) -> tuple[str, ...]:
+    events = folder / "events.csv"
+    if not events.exists():
+        write_csv(stream(120), events)
+        with events.open("a") as file:
+            file.write("no event\n")
+    return str(events), str(folder / "warehouse")
 
 
-def contents(place: Path) -> dict[str, list[dict[str, object]]]:
-    warehouse = Warehouse(place)
-    found = {}
-    for table in TABLES:
-        columns = [name for name in warehouse.schema(table).names if name not in OF_THE_RUN]
-        found[table] = sorted_rows(warehouse.rows(table, columns).to_pylist(), columns)
-    return found
+def folder_places(folder: Path) -> tuple[str, ...]:
+    if not (folder / "inbox").exists():
+        make_folder(folder, {"jams": (JAMS, DAILY)}, days=main_run.DAYS)
+        with (folder / "inbox" / "day00.csv").open("a") as file:
+            file.write("no event\n")
+    return (str(folder),)
 
 
-def start(events: Path, place: Path, kill_after: str = "") -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.dagster.main_run", str(events), str(place)]
-    return subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env={**os.environ, KILL_AFTER: kill_after},
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-    )
+@dataclass(frozen=True)
+class Undisturbed:
+    """What a job that nobody kills writes, in its order, and what its tables hold then."""
+
+    job: Job
+    writes: tuple[str, ...]
+    contents: Contents
 
 
-def finish(process: subprocess.Popen[bytes]) -> int:
+@pytest.fixture(
+    scope="module", params=[Job("main", main_places), Job("folder", folder_places)], ids=lambda job: job.name
+)
+def undisturbed(spark, request, tmp_path_factory) -> Undisturbed:
+    job, folder, writes = request.param, tmp_path_factory.mktemp("undisturbed"), []
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (warehouse_module, wide):
+            patch.setattr(module, "passed", writes.append)
+        job.finish(folder)
+    return Undisturbed(job, tuple(dict.fromkeys(writes)), job.contents(folder))
+
+
+def ended(process: subprocess.Popen[bytes]) -> int:
     _, errors = process.communicate(timeout=SECONDS)
     assert process.returncode in (0, -signal.SIGKILL), errors.decode()
     return process.returncode
 
 
-def test_killed_in_the_ingest_and_killed_before_publishing(events, undisturbed, tmp_path):
+def test_every_table_is_written_by_writes_that_a_kill_can_follow(undisturbed):
+    written = {write.split(":")[1] for write in undisturbed.writes}
+    assert written == set(undisturbed.contents) | OF_EACH_RUN
+    assert len(undisturbed.writes) > 15
+
+
+def test_killed_in_the_ingest_and_killed_before_publishing(undisturbed, tmp_path):
+    job = undisturbed.job
     for write in ("append:events", "replace:computed_aggregates"):
-        assert finish(start(events, tmp_path, write)) == -signal.SIGKILL
-    assert run_main_job(settings_for(events, tmp_path)).success
-    assert contents(tmp_path) == undisturbed
+        assert write in undisturbed.writes
+        assert ended(job.start(tmp_path, write)) == -signal.SIGKILL
+    job.finish(tmp_path)
+    assert job.contents(tmp_path) == undisturbed.contents
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("write", WRITES)
-def test_killed_after_every_write(events, undisturbed, tmp_path, write):
-    assert finish(start(events, tmp_path, write)) == -signal.SIGKILL
-    assert run_main_job(settings_for(events, tmp_path)).success
-    assert contents(tmp_path) == undisturbed
+def test_killed_after_every_write(undisturbed, tmp_path):
+    job, wrong = undisturbed.job, []
+    for number, write in enumerate(undisturbed.writes):
+        folder = tmp_path / str(number)
+        assert ended(job.start(folder, write)) == -signal.SIGKILL, write
+        job.finish(folder)
+        right = job.contents(folder) == undisturbed.contents
+        print(f"{job.name}: killed after {write}: {'the same' if right else 'OTHER'} tables", flush=True)
+        wrong += [] if right else [write]
+    assert wrong == []
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments(events, undisturbed, tmp_path):
+def test_killed_at_random_moments(undisturbed, tmp_path):
+    job, draw, wrong, killed = undisturbed.job, random.Random(5), [], 0
     begun = time.monotonic()
-    assert finish(start(events, tmp_path / "timed")) == 0
+    assert ended(job.start(tmp_path / "timed")) == 0
     whole = time.monotonic() - begun
-    draw = random.Random(5)
-    for _ in range(5):
-        process = start(events, tmp_path / "killed")
+    for number in range(MOMENTS):
+        folder, moment = tmp_path / str(number), draw.uniform(0.15, 0.95) * whole
+        process = job.start(folder)
         try:
-            process.wait(draw.uniform(0.15, 0.95) * whole)
+            process.wait(moment)
         except subprocess.TimeoutExpired:
             process.kill()
-        finish(process)
-    assert run_main_job(settings_for(events, tmp_path / "killed")).success
-    assert contents(tmp_path / "killed") == undisturbed
+        killed += ended(process) != 0
+        job.finish(folder)
+        right = job.contents(folder) == undisturbed.contents
+        print(
+            f"{job.name}: killed after {moment:.1f} s: {'the same' if right else 'OTHER'} tables", flush=True
+        )
+        wrong += [] if right else [moment]
+    assert wrong == []
+    assert killed > MOMENTS // 2

@@ -1,0 +1,203 @@
+"""Spark's own cluster, a master and two workers on this machine: the rows of every other way, also when a worker dies."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.find_spark_home import _find_spark_home
+
+from pipelines.main_job import run_workload
+from pipelines.reading import ColumnOptions
+from resources.java import find_java
+from resources.warehouse import Warehouse
+from tests.conftest import ROOT
+from tests.dagster.folder_cases import DAILY, FIRST, JAMS, KEYS, make_folder
+from tests.spark.cluster_run import DAYS
+from tests.spark.pipeline_cases import expected_rows, settings_for, table_rows
+
+MASTER, WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
+SECONDS = 400
+SETTINGS = """\
+spark.driver.host 127.0.0.1
+spark.driver.bindAddress 127.0.0.1
+spark.ui.enabled false
+spark.executor.memory 512m
+spark.executor.cores 1
+spark.executor.extraJavaOptions -XX:TieredStopAtLevel=1
+"""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A master by its address, and its workers by the folder in which their executors run."""
+
+    master: str
+    workers: dict[Path, subprocess.Popen[bytes]]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def alive(page: str) -> int:
+    """The workers that a master has."""
+    with contextlib.suppress(OSError), urllib.request.urlopen(page, timeout=5) as answer:
+        return int(json.load(answer)["aliveworkers"])
+    return 0
+
+
+def until(condition: object, what: str, seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """The daemons have process groups of their own; whatever is left of them at the end is killed."""
+    spark_class = str(Path(_find_spark_home(), "bin", "spark-class"))
+    java = find_java()
+    variables = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))},
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1",
+        "PYTHONPATH": "",
+    }
+    if java and java.home:
+        variables["JAVA_HOME"] = str(java.home)
+    port, page = free_port(), free_port()
+    started: list[subprocess.Popen[bytes]] = []
+
+    def daemon(name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        with (tmp_path / "daemons.log").open("ab") as log:
+            process = subprocess.Popen(
+                [spark_class, *arguments],
+                env=variables,
+                cwd=tmp_path,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        started.append(process)
+        return process
+
+    try:
+        here = ("--host", "127.0.0.1")
+        daemon("master", MASTER, *here, "--port", str(port), "--webui-port", str(page))
+        master = f"spark://127.0.0.1:{port}"
+        workers = {}
+        for number in (1, 2):
+            place = tmp_path / f"worker{number}"
+            size = ("--cores", "1", "--memory", "600m", "--work-dir", str(place), "--webui-port", "0")
+            workers[place] = daemon(f"worker{number}", WORKER, *here, *size, master)
+        until(lambda: alive(f"http://127.0.0.1:{page}/json/") == 2, "two workers")
+        yield Cluster(master, workers)
+    finally:
+        for process in started:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        until(lambda: not running_below(tmp_path), "the end of all executors", 30)
+
+
+def running_below(folder: Path) -> list[str]:
+    """Processes that run in a folder: executors and their Python workers."""
+    found = []
+    for one in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (one / "cwd").resolve().is_relative_to(folder):
+                found.append((one / "cmdline").read_text().replace("\0", " "))
+    return found
+
+
+def test_every_way_gives_the_same_rows_and_a_cluster_that_loses_a_worker_too(
+    spark: object, cluster: Cluster, tmp_path: Path
+) -> None:
+    folder = make_folder(tmp_path / "rides", {"jams": (JAMS, DAILY)}, days=DAYS)
+    marker = tmp_path / "task"
+    (tmp_path / "spark.conf").write_text(SETTINGS)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.spark.cluster_run", str(folder), str(marker)],
+        cwd=ROOT,
+        env={
+            **{
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith(("SPARK_", "PYSPARK_"))
+            },
+            "PYTHONPATH": str(ROOT),
+            "HAMLET_ENVIRONMENT": "cluster",
+            "HAMLET_SPARK_MASTER": cluster.master,
+            "HAMLET_SPARK_CONF": str(tmp_path / "spark.conf"),
+            "HAMLET_DRIVER_MEMORY": "1g",
+            "HAMLET_PARALLELISM": "2",
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        until(
+            lambda: process.poll() is not None or (marker.exists() and marker.read_text()), "a task", SECONDS
+        )
+        if process.poll() is None:
+            # Executors take our code from what is shipped, below the folder of their worker.
+            at = Path(marker.read_text())
+            (hit,) = [worker for place, worker in cluster.workers.items() if at.is_relative_to(place)]
+            os.killpg(hit.pid, signal.SIGKILL)
+        output, errors = process.communicate(timeout=SECONDS)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert process.returncode == 0, errors
+    found = json.loads(output.splitlines()[-1])
+    assert found["master"] == [cluster.master]
+    assert int(found["tasks of the shuffle"][0]) > 1
+
+    # In one process, and on local[2]: in one run, and day by day.
+    settings = settings_for(
+        folder / "inbox", tmp_path / "none", text=JAMS, options=ColumnOptions(time="at", type="kind")
+    )
+    core = expected_rows(settings)
+    assert found["files"] == [repr(row) for row in core]
+    assert found["shuffle"] == found["files"]
+    days = [row for row in core if FIRST < row["window_end"] <= FIRST + timedelta(days=DAYS)]  # type: ignore[operator]
+    assert found["killed"] == [repr(row) for row in days]
+    alone = make_folder(tmp_path / "alone", {"jams": (JAMS, DAILY)}, days=DAYS)
+    assert run_workload(alone, "jams", (KEYS[0], KEYS[DAYS - 1])).success
+    assert table_rows(Warehouse(alone / "warehouse"), "trend_aggregates") == days
+    daily = make_folder(tmp_path / "daily", {"jams": (JAMS, DAILY)}, days=DAYS)
+    for key in KEYS[:DAYS]:
+        assert run_workload(daily, "jams", (key, key)).success
+    assert table_rows(Warehouse(daily / "warehouse"), "trend_aggregates") == days
+
+
+def test_the_archive_has_what_the_executors_import() -> None:
+    from resources.shipping import shipped
+
+    names = {str(path.relative_to(ROOT)) for path in shipped()}
+    assert {
+        "hamlet_core/__init__.py",
+        "hamlet_core/language/grammar.lark",
+        "pipelines/steps/execute.py",
+    } <= names
+    assert not [name for name in names if re.search(r"\.pyc$|^tests", name)]
