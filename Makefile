@@ -66,15 +66,15 @@ demo: setup
 ui: setup
 	@.venv/bin/hamlet ui --warehouse $(WAREHOUSE)
 
-# Each tier is a process of its own: the first two start no JVM, and a living Spark session is never shared.
+# Each tier is by itself: the first two start no JVM; in the others each of two processes has one Spark session.
 CORE   := tests/unit tests/golden tests/oracle tests/properties tests/mutants tests/benchmarks
 REST   := tests/unit/pipelines tests/unit/resources tests/golden/cli
 test: setup
 	$(PY) -m pytest -q -n 2 -m 'not slow' $(CORE) $(REST:%=--ignore=%)
 	$(PY) -m pytest -q -n 2 -m 'not slow and not dagster' tests/architecture $(REST)
-	$(PY) -m pytest -q -m 'spark and not slow'
-	$(PY) -m pytest -q -m 'dagster and not browser and not slow'
-	$(PY) -m pytest -q -m 'browser and not slow'
+	$(PY) -m pytest -q -n 2 --dist loadfile -m 'spark and not slow' tests/spark
+	$(PY) -m pytest -q -n 2 --dist loadfile -m 'dagster and not browser and not slow' tests/dagster
+	$(PY) -m pytest -q -m 'browser and not slow' tests/dagster
 
 slow: setup
 	$(PY) -m pytest -m slow
