@@ -88,7 +88,8 @@ def test_a_new_table_needs_no_migration():
 
 def test_every_constraint_and_every_step_of_the_tables_is_declared():
     for table in tables.ALL:
-        assert table.checks, table.name
+        # What is computed is looked at by the checks of the run, row by row, before it is published.
+        assert table.checks or table is tables.COMPUTED, table.name
         steps = pending(table, Stored(frozenset(), {}))
         assert {f"constraint {check.name}" for check in table.checks} <= {step.what for step in steps}
 
