@@ -96,7 +96,7 @@ def filled(spark, tmp_path_factory) -> Warehouse:
 def test_every_constraint_of_every_table_has_a_row_that_breaks_it():
     declared = {(table.name, check.name) for table in tables.ALL for check in table.checks}
     assert {(name, check) for name, check, _ in BAD} == declared
-    assert set(GOOD) == {table.name for table in tables.ALL}
+    assert set(GOOD) == {table.name for table in tables.ALL if table.checks}
 
 
 @pytest.mark.parametrize(("name", "check", "wrong"), BAD, ids=str)

@@ -40,7 +40,7 @@ def computed(spark, settings):
 def compute_anew(spark, warehouse, settings):
     """Compute, also where the warehouse says that its rows are current: tests change them behind its back."""
     if warehouse.exists("computed_partitions"):
-        forget_computed(spark, warehouse, settings, ())
+        forget_computed(warehouse, settings, ())
     execute(spark, warehouse, settings, "run")
 
 
