@@ -7,16 +7,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
-import deltalake
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from delta.tables import DeltaTable
+from pyspark.sql.functions import col, lit, log2, when
 
 from pipelines.main_job import run_main_job
 from pipelines.settings import SampleOptions
 from pipelines.steps import execute as execute_step
-from pipelines.steps import merging
+from pipelines.steps import file_tasks
 from resources.warehouse import Warehouse
 from tests.spark.pipeline_cases import expected_rows, settings_for, stream, table_rows, write_csv
 
@@ -66,17 +65,23 @@ def run_red(settings, check):
 
 
 def off_by_one(window: datetime):
-    """`result_rows`, with the COUNT(*) of one query in one window one too large."""
-    real = merging.result_rows
+    """`labelled`, with the COUNT(*) of one query in one window one too large."""
+    real = execute_step.labelled
 
-    def wrong(partial_rows, merge):
-        rows = real(partial_rows, merge).to_pylist()
-        for row in rows:
-            if (row["query"], row["aggregate"], row["window_start"]) == ("pairs", "COUNT(*)", window):
-                row["value"] += 1.0
-                row["log2"] = pc.log2(row["value"]).as_py()
-                row["fingerprint"] = None if row["fingerprint"] is None else row["fingerprint"] + 1
-        return pa.Table.from_pylist(rows, schema=merging.RESULT_SCHEMA)
+    def wrong(rows, labels):
+        there = (
+            (col("query") == "pairs")
+            & (col("aggregate") == "COUNT(*)")
+            & (col("window_start") == lit(window))
+        )
+        more = {
+            "value": col("value") + 1,
+            "log2": log2(col("value") + 1),
+            "fingerprint": col("fingerprint") + 1,
+        }
+        return real(rows, labels).withColumns(
+            {name: when(there, number).otherwise(col(name)) for name, number in more.items()}
+        )
 
     return wrong
 
@@ -85,25 +90,25 @@ def misread(column: str, value: object):
     """`run_task`, with one value of one event read wrongly: the table of events and the reference have it right."""
     hit = dict(HIT)
 
-    def wrong(task, shared):
-        from pipelines.steps import file_tasks
+    def wrong(number, task, shared, reports):
+        from pipelines.steps import file_tasks as in_the_task
 
-        real = file_tasks.read_events
+        real = in_the_task.read_events
 
         def read(*arguments):
-            table = real(*arguments)
+            table = real(*arguments).read_all()
             rows = table.to_pylist()
             known = [name for name in table.column_names if name in hit and name != column]
             for row in rows:
                 if row.get(column) == hit[column] and all(row[name] == hit[name] for name in known):
                     row[column] = value
-            return pa.Table.from_pylist(rows, schema=table.schema)
+            return pa.Table.from_pylist(rows, schema=table.schema).to_reader()
 
-        file_tasks.read_events = read
+        in_the_task.read_events = read
         try:
-            yield from file_tasks.run_task(task, shared)
+            yield from in_the_task.run_task(number, task, shared, reports)
         finally:
-            file_tasks.read_events = real
+            in_the_task.read_events = real
 
     return wrong
 
@@ -129,7 +134,7 @@ def assert_named(red):
 def test_an_answer_that_is_off_by_one_is_not_published_and_computed_again(published, monkeypatch, sample):
     settings = in_arithmetic(published, "modular" if sample is WHOLE else "scaled", sample)
     with monkeypatch.context() as patch:
-        patch.setattr(merging, "result_rows", off_by_one(WINDOW))
+        patch.setattr(execute_step, "labelled", off_by_one(WINDOW))
         red = run_red(settings, "greta_comparison")
     assert_named(red)
     assert f"query pairs, window {WINDOW.isoformat()}" in red.description
@@ -145,14 +150,15 @@ def test_an_answer_that_is_off_by_one_is_not_published_and_computed_again(publis
 def test_one_event_encoded_wrongly_is_not_published(published, monkeypatch, column, value, sample):
     settings = in_arithmetic(published, "exact", sample)
     settings = replace(settings, execute=replace(settings.execute, origin=60 if column == "v" else 120))
-    monkeypatch.setattr(execute_step, "run_task", misread(column, value))
+    monkeypatch.setattr(file_tasks, "run_task", misread(column, value))
     assert_named(run_red(settings, "greta_comparison"))
 
 
 def false_event(spark, warehouse):
     """One more event, written past the ingest by another program."""
-    row = warehouse.rows("events").slice(3, 1)
-    deltalake.write_deltalake(warehouse.path_of("events"), row, mode="append")
+    first = warehouse.rows("events").slice(3, 1).to_pylist()[0]
+    twin = warehouse.read(spark, "events").where(f"time = {first['time']}").limit(1)
+    twin.write.format("delta").mode("append").save(warehouse.path_of("events"))
 
 
 def changed_event(spark, warehouse):
