@@ -109,7 +109,9 @@ def test_a_corrupt_parquet_file_goes_to_quarantine_and_the_others_go_in(run: Run
     assert run.published() == run.expected(run.inbox / "good.parquet")
 
 
-@pytest.mark.parametrize("harm", ["footer", "middle", "gone"])
+@pytest.mark.parametrize(
+    "harm", ["middle", *(pytest.param(harm, marks=pytest.mark.slow) for harm in ("footer", "gone"))]
+)
 def test_a_damaged_data_file_of_the_events_is_named(run: Run, tmp_path: Path, harm: str) -> None:
     write_csv(stream(400), run.inbox / "events.csv")
     assert run() == 0, run.said
@@ -242,7 +244,7 @@ def processes_of(session: int) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("step", ["ingest", "execute"])
+@pytest.mark.parametrize("step", [pytest.param("ingest", marks=pytest.mark.slow), "execute"])
 def test_ctrl_c_leaves_nothing_behind_and_the_next_run_goes_on(run: Run, step: str) -> None:
     write_csv(stream(4_000), run.inbox / "events.csv")
     log = run.warehouse / "events" / "_delta_log"

@@ -95,7 +95,9 @@ class Undisturbed:
 
 
 @pytest.fixture(
-    scope="module", params=[Job("main", main_places), Job("folder", folder_places)], ids=lambda job: job.name
+    scope="module",
+    params=[pytest.param(Job("main", main_places), marks=pytest.mark.slow), Job("folder", folder_places)],
+    ids=lambda job: job.name,
 )
 def undisturbed(spark, request, tmp_path_factory) -> Undisturbed:
     job, folder, writes = request.param, tmp_path_factory.mktemp("undisturbed"), []
