@@ -288,13 +288,13 @@ def test_a_run_imports_no_package_that_it_does_not_need() -> None:
         assert done.stdout.splitlines()[-1] == "0 []", done.stderr
 
 
-def test_a_command_does_not_collect_garbage_at_its_end() -> None:
+def test_a_small_run_does_not_collect_garbage_at_its_end() -> None:
     program = (
         "import atexit, gc, sys; atexit.register(lambda: print(gc.get_freeze_count() > 0));"
         "from pipelines.cli import main; main()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, "--version"],
+        [sys.executable, "-c", program, "run", "--help"],
         check=True,
         cwd=ROOT,
         capture_output=True,

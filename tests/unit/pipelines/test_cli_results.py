@@ -280,6 +280,19 @@ def test_exit_codes_of_query(warehouse: Path, capsysbinary: Captured) -> None:
     assert capsysbinary.readouterr().out == b""
 
 
+def test_query_as_a_process_says_nothing_but_its_rows(warehouse: Path) -> None:
+    sql = "SELECT count(*) AS n FROM hamlet_tables"
+    program = "import sys; from pipelines.cli import main; sys.exit(main())"
+    options = ["--warehouse", str(warehouse), "--format", "json"]
+    done = subprocess.run(
+        [sys.executable, "-c", program, "query", sql, *options],
+        check=True, cwd=ROOT, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    (row,) = json.loads(done.stdout)
+    assert row["n"] >= 1
+    assert done.stderr == ""
+
+
 def test_a_folder_without_tables(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(NoTables, match="E540"):
