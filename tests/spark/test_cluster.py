@@ -56,7 +56,8 @@ def free_port() -> int:
 
 def alive(page: str) -> int:
     """The workers that a master has."""
-    with contextlib.suppress(OSError), urllib.request.urlopen(page, timeout=5) as answer:
+    # Before the master is up it does not answer, and then for a moment with a page.
+    with contextlib.suppress(OSError, ValueError), urllib.request.urlopen(page, timeout=5) as answer:
         return int(json.load(answer)["aliveworkers"])
     return 0
 
