@@ -166,12 +166,13 @@ class FolderWorkload:
     name: str
     file: Path
     settings: WorkloadSettings
+    text: str = ""
     problem: HamletError | None = None
 
     @property
     def workload(self) -> NamedWorkload:
-        """The queries as they stand in the file now."""
-        return NamedWorkload(self.name, _text(self.file))
+        """The queries as they stood in the file."""
+        return NamedWorkload(self.name, self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +262,7 @@ def _told_apart(workloads: Iterable[FolderWorkload]) -> Iterator[FolderWorkload]
 def _workload(file: Path) -> FolderWorkload:
     """A workload of a folder; a mistake in it must not stop the others."""
     beside = file.with_suffix(".yaml")
-    settings = WorkloadSettings()
+    settings, text = WorkloadSettings(), ""
     try:
         if beside.is_file():
             settings = WorkloadSettings(**_checked(WorkloadSettings, beside))
@@ -274,10 +275,11 @@ def _workload(file: Path) -> FolderWorkload:
         if settings.start and settings.end and settings.end <= settings.start:
             raise SettingsError(f"{beside.name}: `end` must be later than `start`", code="E533")
         read_origin(str(settings.origin))
-        NamedWorkload(file.stem, _text(file)).plans  # noqa: B018 - read for its mistakes
+        text = _text(file)
+        NamedWorkload(file.stem, text).plans  # noqa: B018 - read for its mistakes
     except HamletError as problem:
-        return FolderWorkload(file.stem, file, settings, problem)
-    return FolderWorkload(file.stem, file, settings)
+        return FolderWorkload(file.stem, file, settings, text, problem)
+    return FolderWorkload(file.stem, file, settings, text)
 
 
 def _checked(model: type[_Settings], place: Path) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.fs as pa_fs
 
@@ -147,17 +148,25 @@ class Location:
 
 
 def parquet(
-    paths: Sequence[str], schema: pa.Schema, read: ds.ParquetFileFormat | str = "parquet"
+    paths: Sequence[str],
+    schema: pa.Schema,
+    read: ds.ParquetFileFormat | None = None,
+    known: Sequence[pc.Expression] | None = None,
 ) -> ds.Dataset:
-    """Parquet files of one store as an Arrow data set; Arrow opens them itself, without Spark and delta-rs."""
+    """Parquet files of one store as an Arrow data set; Arrow opens them itself, without Spark and delta-rs.
+
+    `known` is what all rows of each file have in common, which need not be in the file.
+    """
     if not paths:
         return ds.dataset(schema.empty_table())
+    read = read or ds.ParquetFileFormat()
     locations = [Location(path) for path in paths]
-    if locations[0].scheme == "":
-        return ds.dataset(list(paths), schema=schema, format=read)
     files, _ = locations[0].filesystem()
-    inside = [_inside(one) for one in locations]
-    return ds.dataset(inside, schema=schema, format=read, filesystem=files)
+    fragments = [
+        read.make_fragment(_inside(one), files, partition_expression=fact)
+        for one, fact in zip(locations, known or [pc.scalar(True)] * len(paths), strict=True)
+    ]
+    return ds.FileSystemDataset(fragments, schema, read, files)
 
 
 def state_home(environ: Mapping[str, str] = os.environ) -> Path:

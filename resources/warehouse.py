@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
+from resources.data_files import FileWriter, add_actions
 from resources.delta_errors import explained, explained_by_delta_rs, overtaken
 from resources.failures import require_room
 from resources.migrations import Stored, pending, properties_of, refuse_newer
@@ -59,7 +60,7 @@ def passed(write: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A data file of a Delta table: path or URI, rows, bytes and its partition values as strings.
+    """A data file of a Delta table: path or URI, rows, bytes and its partition values as strings, without NULLs.
 
     `oldest` and `newest` are its first and last `ingested_at`, `first` and `last` are its extremes of `event_time`,
     where the table has these columns and their statistics.
@@ -73,6 +74,13 @@ class DataFile:
     oldest: datetime | None = None
     first: datetime | None = None
     last: datetime | None = None
+
+    def known(self, schema: pa.Schema) -> pc.Expression:
+        """What all rows of the file have in common: Delta asks no writer to keep partition values in the files."""
+        wanted = pc.scalar(True)
+        for name, value in self.partition.items():
+            wanted &= pc.field(name) == pa.scalar(value).cast(schema.field(name).type)
+        return wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +146,8 @@ class Warehouse:
         Arrow opens the files itself: through delta-rs' file system its threads call into Python, and a process that
         ends soon after a scan aborts or hangs.
         """
-        schema = pa.schema(self.open(table, version).schema().to_arrow())
-        return parquet([file.path for file in self.files(table, version)], schema)
+        schema, files = pa.schema(self.open(table, version).schema().to_arrow()), self.files(table, version)
+        return parquet([file.path for file in files], schema, known=[file.known(schema) for file in files])
 
     def count(self, table: str, **values: str) -> int:
         """The number of rows whose columns have these values."""
@@ -156,7 +164,7 @@ class Warehouse:
         partition = {
             name.removeprefix("partition."): str(value)
             for name, value in row.items()
-            if name.startswith("partition.")
+            if name.startswith("partition.") and value is not None
         }
         path = f"{self.path_of(table)}/{unquote(row['path'])}"
         rows, size = int(row.get("num_records") or 0), int(row["size_bytes"])
@@ -242,19 +250,45 @@ class Warehouse:
         finally:
             spark.conf.unset(_RETENTION_CHECK)
 
-    def replace(self, frame: DataFrame, table: Table, where: str, *, fresh: bool = False) -> None:
+    def replace(self, frame: DataFrame, table: Table, where: str) -> None:
         """In one commit, replace all rows of `where` by the rows of `frame`, which must all be of it: idempotent.
 
-        `where` is SQL of ours, with values put in by `equal` and `literal`. `fresh` says that there are none to
-        replace, which saves Spark the search for them.
+        `where` is SQL of ours, with values put in by `equal` and `literal`.
         """
         self.create(frame.sparkSession, table)
-        if fresh:
-            writer = frame.write.format("delta").mode("append")
-        else:
-            writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", where)
+        writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", where)
         with self._commit(frame.sparkSession, "replace", table.name, where=where):
             writer.save(self.path_of(table.name))
+
+    def writer(self, spark: SparkSession, table: Table) -> FileWriter:
+        """For tasks: writes files of the table, which is created if need be; `add_files` makes them part of it.
+
+        Nothing tests their rows: ValueError for a table with CHECK constraints.
+        """
+        if table.checks:
+            raise ValueError(f"rows of {table.name} have to be tested: write them through Spark")
+        self.create(spark, table)
+        require_room(self.location.local)
+        return FileWriter(self.location.below(table.name), table)
+
+    def add_files(self, files: pa.Table, table: Table) -> None:
+        """Add files that tasks have written, rows of `NEW_FILES`, in one commit."""
+        found = self.open(table.name)
+        said = self.commit_properties("append", table.name)
+        try:
+            found.create_write_transaction(
+                add_actions(files),
+                "append",
+                found.schema(),
+                partition_by=list(table.partition),
+                commit_properties=said,
+            )
+        except DeltaError as failure:
+            known = explained_by_delta_rs(failure, table.name, table.checks)
+            if known is None:
+                raise
+            raise known from failure
+        passed(f"append:{table.name}")
 
     def replace_rows(
         self, spark: SparkSession, rows: Sequence[dict[str, object]], table: Table, where: str

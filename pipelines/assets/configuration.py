@@ -81,9 +81,17 @@ class PipelineResource(dg.ConfigurableResource, ABC):
 
 
 class FolderConfiguration(PipelineResource):
-    """The workloads of a folder, which is read anew by each step: what is edited counts from then on."""
+    """The workloads of a folder, which a run reads once, as it begins: what is edited counts from the next run on."""
 
     folder: str = Field(description="Folder with pipeline.yaml and the workloads")
+    _found: WorkloadFolder | None = PrivateAttr(default=None)
+
+    @contextlib.contextmanager
+    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["PipelineResource"]:
+        """As every pipeline, with the folder as it is now."""
+        self._found = self._read()
+        with super().yield_for_execution(context) as pipeline:
+            yield pipeline
 
     def location(self) -> Path | str:
         """The folder of the tables."""
@@ -111,7 +119,7 @@ class FolderConfiguration(PipelineResource):
         return self._read().stream.wait_seconds
 
     def _read(self) -> WorkloadFolder:
-        return WorkloadFolder.read(Path(self.folder))
+        return self._found or WorkloadFolder.read(Path(self.folder))
 
 
 class PipelineConfiguration(PipelineResource):

@@ -25,10 +25,7 @@ def execute_assets(place: Place) -> dg.AssetsDefinition:
             table_spec(place, table, group="execute", deps=deps, partitions=place.partitions)
             for table in (tables.COMPUTED, tables.DECISIONS)
         ],
-        name=place.step("execute"),
-        partitions_def=place.partitions,
-        backfill_policy=place.backfill,
-        retry_policy=place.retry,
+        **place.operation("execute"),
     )
     def compute_aggregates(
         context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import dagster as dg
 
@@ -64,6 +65,15 @@ class Place:
         """The beginning of the partition that a moment lies in, as Dagster wants it: without a zone."""
         hour = when.astimezone(UTC).replace(minute=0, second=0, microsecond=0, tzinfo=None)
         return hour.replace(hour=0) if self.settings.partitions == "daily" else hour
+
+    def operation(self, step: str) -> dict[str, Any]:
+        """How Dagster is to run a step: arguments of `multi_asset`."""
+        return {
+            "name": self.step(step),
+            "partitions_def": self.partitions,
+            "backfill_policy": self.backfill,
+            "retry_policy": self.retry,
+        }
 
     @property
     def backfill(self) -> dg.BackfillPolicy | None:

@@ -17,10 +17,7 @@ def plan_asset(place: Place) -> dg.AssetsDefinition:
     @dg.multi_asset(
         # Partitioned like the results, though each partition has the same plan: so that a backfill is one run.
         specs=[table_spec(place, tables.PLAN, group="plan", partitions=place.partitions)],
-        name=place.step("plan"),
-        partitions_def=place.partitions,
-        backfill_policy=place.backfill,
-        retry_policy=place.retry,
+        **place.operation("plan"),
     )
     def plan_workload(
         context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource

@@ -37,10 +37,7 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
                 freshness=place.freshness,
             )
         ],
-        name=place.step("publish"),
-        partitions_def=place.partitions,
-        backfill_policy=place.backfill,
-        retry_policy=place.retry,
+        **place.operation("publish"),
     )
     def publish_aggregates(
         context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource
@@ -81,10 +78,7 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
                 partitions=place.partitions,
             )
         ],
-        name=place.step("measure"),
-        partitions_def=place.partitions,
-        backfill_policy=place.backfill,
-        retry_policy=place.retry,
+        **place.operation("measure"),
     )
     def record_metrics(
         context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource

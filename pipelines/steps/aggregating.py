@@ -16,6 +16,7 @@ from hamlet_core.errors import StreamError
 from pipelines.settings import ExecuteOptions
 from pipelines.steps.frame_events import FrameEvents
 from pipelines.steps.merging import merged, with_timestamps
+from pipelines.steps.stages import together
 from pipelines.steps.task_rows import Reports, TaskInput, columns_read, refuse_what_cannot_fit
 
 
@@ -43,9 +44,8 @@ def trend_aggregates(
     shared = TaskInput(parsed, plans, columns, schema, options)
     refuse_what_cannot_fit(shared)
     context = events.sparkSession.sparkContext
-    rows, partial = FrameEvents(events, 2 * context.defaultParallelism).rows(shared, Reports.on(context))
-    if partial:
-        rows = merged(rows, parsed, arithmetic)
+    stages, partial = FrameEvents(events, 2 * context.defaultParallelism).stages(shared, Reports.on(context))
+    rows = together([merged(stages, parsed, arithmetic)] if partial else stages)
     if not pa.types.is_integer(columns.field(schema.time).type):
         rows = with_timestamps(rows, 1)
     return rows.select(*result_schema(pa.int64()).names)

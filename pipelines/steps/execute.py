@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
@@ -24,9 +24,10 @@ from pipelines.steps.frame_events import FrameEvents
 from pipelines.steps.ingest import no_events
 from pipelines.steps.layout import Layout
 from pipelines.steps.ledger import Ledger, remove_killed_ingests
-from pipelines.steps.merging import Labels, labelled, merged, with_timestamps
+from pipelines.steps.merging import Labels, labelled, merged, with_day
 from pipelines.steps.progress import watched
 from pipelines.steps.slices import any_results, first_day, last_day, results_filter, results_of
+from pipelines.steps.stages import Stage, together
 from pipelines.steps.task_rows import (
     Reports,
     TaskInput,
@@ -35,10 +36,11 @@ from pipelines.steps.task_rows import (
     refuse_what_cannot_fit,
 )
 from resources import tables
+from resources.data_files import NEW_FILES, FileWriter
 from resources.warehouse import DataFile, Warehouse
 
 MOST_FILES = 64
-"""That one execution may write; for fewer, the tasks write theirs, and Spark need not move the rows between them."""
+"""That one execution may write before Spark brings the rows of a day together first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +93,23 @@ def _compute(
 ) -> tuple[TaskReport, ...]:
     """Replace the rows of the span, except those of the queries that are kept."""
     everything = task_input(warehouse, settings)
-    files = warehouse.files("events", version)
+    present = warehouse.files("events", version)
     plans = tuple(plan for plan in everything.plans if plan.name not in kept)
-    shared = replace(everything, plans=plans, span=_final(settings, files))
-    read = _files_read(files, shared)
+    shared = replace(everything, plans=plans, span=_final(settings, present))
+    read = _files_read(present, shared)
     events = _events(spark, warehouse, version, read, shared)
+    reports = Reports.on(spark.sparkContext)
     labels = Labels(settings.workload.name, settings.workload.hash, run_id, version)
-    where = results_of(settings.workload.name, settings.span, but=kept)
-    fresh = not any_results(warehouse, tables.COMPUTED, settings.workload.name, settings.span)
+    writer = warehouse.writer(spark, tables.COMPUTED)
+    spread = len({file.partition["day"] for file in read}) * events.parts > MOST_FILES
     with watched(spark, "execute", sum(file.rows for file in read)):
-        days = len({file.partition["day"] for file in read})
-        return _run(spark, warehouse, events, shared, labels, where, fresh=fresh, days=days)
+        files = _run(events, shared, reports, labels, writer, spread=spread)
+        # Two commits: `forget_computed` has seen to it that a run which dies between them is made good.
+        if any_results(warehouse, tables.COMPUTED, settings.workload.name, settings.span):
+            stale = results_of(settings.workload.name, settings.span, but=kept)
+            warehouse.delete(spark, tables.COMPUTED.name, stale)
+        warehouse.add_files(files, tables.COMPUTED)
+    return reports.all
 
 
 def task_input(warehouse: Warehouse, settings: JobSettings) -> TaskInput:
@@ -160,27 +168,28 @@ def _events(
 
 
 def _run(
-    spark: SparkSession,
-    warehouse: Warehouse,
     events: FileEvents | FrameEvents,
     shared: TaskInput,
+    reports: Reports,
     labels: Labels,
-    where: str,
+    writer: FileWriter,
     *,
-    fresh: bool,
-    days: int,
-) -> tuple[TaskReport, ...]:
-    """Tasks, merge and write are one job of Spark: an error in a task is raised, and nothing is written."""
-    reports = Reports.on(spark.sparkContext)
-    rows, partial = events.rows(shared, reports)
+    spread: bool,
+) -> pa.Table:
+    """Tasks, merge and write are one job of Spark; the files that were written, which no commit names yet."""
+    stages, partial = events.stages(shared, reports)
     if partial:
-        rows = merged(rows, shared.workload, shared.options.arithmetic)
-    results = labelled(with_timestamps(rows, shared.unit), labels)
-    if days * events.parts > MOST_FILES:
-        results = results.hint("rebalance", "day")
+        stages = [merged(stages, shared.workload, shared.options.arithmetic)]
+    if spread:
+        by_day = with_day(together(stages), shared.unit).hint("rebalance", "day")
+        stages = [Stage(by_day, lambda batches: batches)]
+    unit = shared.unit
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return writer.write(labelled(batch, labels, unit) for batch in batches)
+
     with errors_received():
-        warehouse.replace(results, tables.COMPUTED, where, fresh=fresh)
-    return reports.all
+        return together([stage.then(write) for stage in stages], NEW_FILES).toArrow()
 
 
 def _rows_per_query(warehouse: Warehouse, settings: JobSettings) -> dict[str, int]:

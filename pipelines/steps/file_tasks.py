@@ -13,15 +13,15 @@ from datetime import date, datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql import SparkSession
 
 from hamlet_core import QueryPlan
 from pipelines.spans import Span
 from pipelines.steps.cutting import cut, events_between, files_read
 from pipelines.steps.layout import Layout
-from pipelines.steps.packing import pack, run_tasks
-from pipelines.steps.task_rows import TASK_SCHEMA, Reports, TaskInput, Working, columns_read, errors_sent
+from pipelines.steps.packing import numbered, pack, worked
+from pipelines.steps.stages import Stage
+from pipelines.steps.task_rows import Reports, TaskInput, Working, columns_read, errors_sent
 from resources.storage import parquet
 from resources.tables import TIMESTAMP
 from resources.warehouse import DataFile
@@ -61,15 +61,15 @@ class FileEvents:
     """About how many tasks there shall be."""
     spark: SparkSession
 
-    def rows(self, shared: TaskInput, reports: Reports) -> tuple[DataFrame, bool]:
-        """Rows of `TASK_SCHEMA`, lazily, and whether there are partial rows among them."""
+    def stages(self, shared: TaskInput, reports: Reports) -> tuple[list[Stage], bool]:
+        """Rows of `TASK_SCHEMA` to be, and whether there will be partial rows among them."""
         tasks = file_tasks(shared, self.layout, self.files, self.parts)
 
-        def work(numbered: tuple[int, FileTask]) -> Iterator[pa.RecordBatch]:
-            return run_task(*numbered, shared, reports)
+        def work(one: tuple[int, FileTask]) -> Iterator[pa.RecordBatch]:
+            return run_task(*one, shared, reports)
 
-        frame = run_tasks(self.spark, tuple(enumerate(tasks)), work, from_arrow_schema(TASK_SCHEMA))
-        return frame, any(task.queries != task.finished for task in tasks)
+        stage = Stage(numbered(self.spark, len(tasks)), worked(self.spark, tuple(enumerate(tasks)), work))
+        return [stage], any(task.queries != task.finished for task in tasks)
 
 
 def file_tasks(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
 from itertools import chain
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from hamlet_core import QueryPlan
 from pipelines.steps.layout import bucket_key
+from pipelines.steps.stages import Stage
 from pipelines.steps.task_rows import TASK_SCHEMA, Reports, TaskInput, Working, columns_read, errors_sent
 from resources.sql import quoted
 
@@ -60,15 +60,16 @@ class FrameEvents:
     parts: int
     """How many tasks gather events by a key."""
 
-    def rows(self, shared: TaskInput, reports: Reports) -> tuple[DataFrame, bool]:
-        """Rows of `TASK_SCHEMA`, lazily, and whether there are partial rows among them."""
+    def stages(self, shared: TaskInput, reports: Reports) -> tuple[list[Stage], bool]:
+        """Rows of `TASK_SCHEMA` to be, and whether there will be partial rows among them."""
         found = list(gatherings(shared.plans, shared.events.names))
-        frames = [self._gathered(number, one, shared, reports) for number, one in enumerate(found)]
-        if not frames:
-            frames = [self.events.sparkSession.createDataFrame([], from_arrow_schema(TASK_SCHEMA))]
-        return reduce(DataFrame.unionAll, frames), any(one.queries != one.finished for one in found)
+        stages = [self._gathered(number, one, shared, reports) for number, one in enumerate(found)]
+        if not stages:
+            nothing = self.events.sparkSession.createDataFrame([], from_arrow_schema(TASK_SCHEMA))
+            stages = [Stage(nothing, lambda batches: batches)]
+        return stages, any(one.queries != one.finished for one in found)
 
-    def _gathered(self, number: int, gathering: Gathering, shared: TaskInput, reports: Reports) -> DataFrame:
+    def _gathered(self, number: int, gathering: Gathering, shared: TaskInput, reports: Reports) -> Stage:
         """One shuffle of the columns and types that matter, and the engine over each part of it."""
         names = columns_read(gathering.plans, shared.schema, shared.events.names)
         schema = pa.schema([shared.events.field(name) for name in names])
@@ -88,7 +89,7 @@ class FrameEvents:
             context = TaskContext.get()
             reports.add((number, context.partitionId() if context else 0), working.report())
 
-        return placed.mapInArrow(body, from_arrow_schema(TASK_SCHEMA))
+        return Stage(placed, body)
 
     def _wanted(self, plans: tuple[QueryPlan, ...], shared: TaskInput) -> DataFrame:
         """The events whose type a query names; those without a time or type too, which are refused later."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import expr, lit
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.functions import expr
 
 from hamlet_core import PARTIAL_SCHEMA, Workload, merge_partials
+from pipelines.steps.stages import Stage, together
 from pipelines.steps.task_rows import TASK_SCHEMA, as_task_rows
 from resources import tables
 
@@ -29,7 +29,7 @@ class Labels:
     events_version: int
 
 
-def merged(task_rows: DataFrame, workload: Workload, arithmetic: str) -> DataFrame:
+def merged(stages: Sequence[Stage], workload: Workload, arithmetic: str) -> Stage:
     """Rows of tasks with the partial ones added up: result rows only, in the same columns."""
 
     def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -37,7 +37,7 @@ def merged(task_rows: DataFrame, workload: Workload, arithmetic: str) -> DataFra
         yield from merged_rows(found, workload, arithmetic).to_batches(max_chunksize=100_000)
 
     key = ("query", "window_start", "group_key")
-    return task_rows.repartition(*key).mapInArrow(body, from_arrow_schema(TASK_SCHEMA))
+    return Stage(together(stages).repartition(*key), body)
 
 
 def merged_rows(task_rows: pa.Table, workload: Workload, arithmetic: str) -> pa.Table:
@@ -59,13 +59,25 @@ def with_timestamps(rows: DataFrame, unit: int) -> DataFrame:
     return rows
 
 
-def labelled(rows: DataFrame, labels: Labels) -> DataFrame:
-    """Result rows with timestamps as rows of `computed_aggregates`."""
-    for name in ("workload", "workload_hash", "run_id"):
-        rows = rows.withColumn(name, lit(getattr(labels, name)))
-    rows = rows.withColumn("events_version", lit(labels.events_version).cast("long"))
+def with_day(rows: DataFrame, unit: int) -> DataFrame:
+    """With a column by which rows that belong into one file can be brought together."""
+    return rows.withColumn("day", expr(f"(window_end * {unit}L - 1) div {_DAY}L"))
+
+
+def labelled(rows: pa.RecordBatch, labels: Labels, unit: int) -> pa.RecordBatch:
+    """Result rows, whose window bounds count `unit` microseconds, as rows of `computed_aggregates`."""
+    start, end = (
+        pc.multiply(rows.column(name), pa.scalar(unit, pa.int64())) for name in ("window_start", "window_end")
+    )
     # The UTC day of a window's last microsecond.
-    last = "(unix_micros(window_end) - 1)"
-    days = f"({last} - pmod({last}, {_DAY}L)) div {_DAY}L"
-    day = expr(f"date_add(DATE'1970-01-01', CAST({days} AS INT))")
-    return rows.withColumn("day", day).select(*RESULT_SCHEMA.names)
+    last = pc.subtract(end, 1).cast(tables.TIMESTAMP)
+    made = {
+        "window_start": start.cast(tables.TIMESTAMP),
+        "window_end": end.cast(tables.TIMESTAMP),
+        "day": pc.floor_temporal(last, unit="day").cast(pa.date32()),
+        "events_version": pa.repeat(pa.scalar(labels.events_version, pa.int64()), rows.num_rows),
+    }
+    for name in ("workload", "workload_hash", "run_id"):
+        made[name] = pa.repeat(getattr(labels, name), rows.num_rows)
+    columns = [made[name] if name in made else rows.column(name) for name in RESULT_SCHEMA.names]
+    return pa.RecordBatch.from_arrays(columns, schema=RESULT_SCHEMA)

@@ -36,6 +36,18 @@ def run_tasks(
 
     No row passes the driver: a task gets its own value, not data.
     """
+    return numbered(spark, len(tasks)).mapInArrow(worked(spark, tasks, work), schema)
+
+
+def numbered(spark: SparkSession, tasks: int) -> DataFrame:
+    """A row for each task, in a part of its own."""
+    return spark.range(0, tasks, 1, max(tasks, 1))
+
+
+def worked(
+    spark: SparkSession, tasks: Sequence[Any], work: Callable[[Any], Iterator[pa.RecordBatch]]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What a Spark task does with its rows of `numbered`: the work of the tasks of these numbers."""
     shipped = spark.sparkContext.broadcast(tuple(tasks))
 
     def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -43,5 +55,4 @@ def run_tasks(
             for number in batch.column(0).to_pylist():
                 yield from work(shipped.value[number])
 
-    numbers = spark.range(0, len(tasks), 1, max(len(tasks), 1))
-    return numbers.mapInArrow(body, schema)
+    return body

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import io
 import re
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -16,6 +14,7 @@ from pipelines import example
 from pipelines.cli import main
 from pipelines.querying import query
 from tests.conftest import ROOT
+from tests.unit.pipelines import test_docs as docs
 
 EVENTS = 4_000
 GREEN = ("events_expectations", "greta_comparison", "results_expectations")
@@ -97,22 +96,7 @@ def test_a_pipeline_that_cannot_run_says_why_in_lines(
     assert "Traceback" not in shown.err
 
 
-def docs_tests() -> ModuleType:
-    """The module that finds and runs blocks of the docs (tests are not a package)."""
-    path = ROOT / "tests" / "unit" / "pipelines" / "test_docs.py"
-    spec = importlib.util.spec_from_file_location("docs_tests", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    import sys
-
-    sys.modules["docs_tests"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_blocks_of_the_readme_that_need_spark_run_in_order(tmp_path: Path) -> None:
-    docs = docs_tests()
     execute: Callable[..., str] = docs.execute
     shown = [execute(block, tmp_path, 600) for mark in ("run", "run-spark") for block in docs.marked(mark)]
     assert "COUNT(*)" in shown[-1]
