@@ -14,12 +14,11 @@ from pipelines.assets.automation import inbox_sensor, late_events_sensor, worklo
 from pipelines.assets.broken import broken_asset
 from pipelines.assets.configuration import FolderConfiguration, PipelineConfiguration
 from pipelines.assets.maintenance import maintenance_job
-from pipelines.assets.place import Place
+from pipelines.assets.place import INGEST_JOB, Place
 from pipelines.folder import FolderWorkload, WorkloadFolder
 from resources.spark import SparkResource
 
 MAIN_JOB = "trend_aggregates_job"
-INGEST_JOB = "ingest_job"
 WORKLOADS = "HAMLET_WORKLOADS"
 """The environment variable that names a folder of workloads."""
 

@@ -105,7 +105,8 @@ def late_events_sensor(folder: WorkloadFolder, place: Place, job: Job) -> dg.Sen
         if latest is None or context.cursor == latest.isoformat():
             return dg.SkipReason("nothing has come in since the last look")
         try:
-            late = late_partitions(warehouse, folder.settings(place.name or ""))
+            now = WorkloadFolder.read(folder.root)
+            late = late_partitions(warehouse, now.settings(place.name or ""))
         except HamletError as error:
             return dg.SkipReason(str(error))
         requests = [_again(place, run, latest) for run in in_a_row(late)]

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import dagster as dg
 
 from pipelines.assets.configuration import PipelineResource
-from pipelines.assets.place import Place
+from pipelines.assets.place import INGEST_JOB, Place, days_of
 from pipelines.assets.presenting import say, telling
 from pipelines.checks.differences import Difference
-from pipelines.checks.events import SuiteReport, check_events
+from pipelines.checks.events import SuiteReport, check_events, last_days
 from pipelines.checks.greta import Comparison, compare_with_greta
 from pipelines.checks.results import check_results
 from pipelines.checks.rules import Outcome, cell, markdown
@@ -42,10 +42,16 @@ def events_expectations(
     context: dg.AssetCheckExecutionContext, pipeline: PipelineResource, spark: SparkResource
 ) -> dg.AssetCheckResult:
     """Great Expectations on the events: types, times, layout, what the user expects; and not one row more, less or
-    other than the files had.
+    other than the files had. A run of partitions looks at the days that its windows read, an ingest by itself at the
+    days that the last files brought, any other run at all days.
     """
     with telling(context, pipeline):
-        report = check_events(spark.session(), pipeline.tables(), pipeline.expectations())
+        warehouse, tags = pipeline.tables(), context.run.tags
+        if context.run.job_name == INGEST_JOB:
+            days = last_days(warehouse)
+        else:
+            days = days_of(tags, max((plan.within for plan in pipeline.plans()), default=0))
+        report = check_events(spark.session(), warehouse, pipeline.expectations(), days)
     return _suite_result(context, "events", report, _DAMAGED_EVENTS)
 
 

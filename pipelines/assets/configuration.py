@@ -9,6 +9,7 @@ from pathlib import Path
 import dagster as dg
 from pydantic import Field, PrivateAttr
 
+from hamlet_core import QueryPlan
 from pipelines.example import example_events, example_workload
 from pipelines.expectations import Expectations
 from pipelines.folder import WorkloadFolder
@@ -55,8 +56,12 @@ class PipelineResource(dg.ConfigurableResource, ABC):
         """Where events come from."""
 
     @abstractmethod
+    def plans(self) -> tuple[QueryPlan, ...]:
+        """All queries that read the table of events."""
+
     def needs(self) -> Needs:
-        """What all queries want of the table of events."""
+        """What these queries want of the table."""
+        return needs_of(self.plans())
 
     def expectations(self) -> Expectations:
         """What the user expects of the events; nothing, as long as nothing is said."""
@@ -105,10 +110,10 @@ class FolderConfiguration(PipelineResource):
         """The files of events that all workloads of the folder read."""
         return self._read().source
 
-    def needs(self) -> Needs:
-        """What the queries of all workloads want of the table of events."""
+    def plans(self) -> tuple[QueryPlan, ...]:
+        """The queries of all workloads without a mistake."""
         sound = [one.workload for one in self._read().workloads if one.problem is None]
-        return needs_of(tuple(plan for workload in sound for plan in workload.plans))
+        return tuple(plan for workload in sound for plan in workload.plans)
 
     def expectations(self) -> Expectations:
         """As pipeline.yaml says."""
@@ -192,9 +197,9 @@ class PipelineConfiguration(PipelineResource):
         path = self.events or str(example_events(self.location()))
         return Source(path, options)
 
-    def needs(self) -> Needs:
-        """What the queries want of the table of events."""
-        return needs_of(self._workload().plans)
+    def plans(self) -> tuple[QueryPlan, ...]:
+        """The queries of the workload."""
+        return self._workload().plans
 
     def waits(self) -> float:
         """As configured."""

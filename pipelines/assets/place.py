@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import dagster as dg
 
+from pipelines.checks.events import Days
 from pipelines.folder import FolderWorkload, WorkloadSettings, word_of
 from pipelines.spans import Partition, Span
 
+INGEST_JOB = "ingest_job"
 RETRY_SECONDS = 30
+_DAY = 86_400_000_000
 _ONE = "dagster/partition"
 _RANGE = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
 
@@ -107,6 +110,20 @@ def span_of(partitions: dg.TimeWindowPartitionsDefinition, tags: Mapping[str, st
     last = tags.get(_RANGE[1]) or first
     keys = partitions.get_partition_keys_in_range(dg.PartitionKeyRange(first, last))
     return Span(tuple(_partition(partitions, key) for key in keys))
+
+
+def days_of(tags: Mapping[str, str], longest: int) -> Days:
+    """The days with events that windows of up to `longest` microseconds read, in a run with these tags."""
+    first = tags.get(_RANGE[0]) or tags.get(_ONE)
+    if first is None:
+        return None, None
+    before = timedelta(days=-(-longest // _DAY))
+    return _day_of(first) - before, _day_of(tags.get(_RANGE[1]) or first)
+
+
+def _day_of(key: str) -> date:
+    """The UTC day of a partition: keys of days and of hours begin with it."""
+    return date.fromisoformat(key[:10])
 
 
 def range_tags(first: str, last: str) -> dict[str, str]:

@@ -75,5 +75,14 @@ def days_read(settings: JobSettings, span: Span) -> Days:
     return None if start is None else first_day(start), None if end is None else last_day(end)
 
 
+def last_days(warehouse: Warehouse) -> Days:
+    """The days of the events that the last ingest brought; all days where the ledger does not tell."""
+    ledger = warehouse.rows(tables.LEDGER.name, ["ingested_at", "days"]).to_pylist()
+    latest = max((file["ingested_at"] for file in ledger), default=None)
+    brought = [file["days"] for file in ledger if file["ingested_at"] == latest]
+    days = [one["day"] for days in brought for one in days or ()]
+    return (min(days), max(days)) if days and None not in brought else (None, None)
+
+
 def _frame(spark: SparkSession, rows: list[dict[str, Any]], schema: pa.Schema) -> DataFrame:
     return spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))

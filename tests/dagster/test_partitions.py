@@ -9,6 +9,8 @@ from pathlib import Path
 import dagster as dg
 import pyarrow as pa
 import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
 
 from hamlet_core import EventSchema, run
 from hamlet_core.windows import WindowSpec
@@ -103,6 +105,25 @@ def test_a_second_run_of_a_partition_computes_nothing_and_changes_nothing(
     assert {one.metric: one.value for one in again.metrics if one.step == "execute"}["tasks"] == 0
     assert warehouse.version("computed_aggregates") == version
     assert published(folder) == expected()
+
+
+def test_a_run_looks_at_the_events_of_the_days_that_its_windows_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder = make_folder(tmp_path / "rides", {"jams": (JAMS, DAILY)}, days=5)
+    assert run_workload(folder, "jams", (KEYS[0], KEYS[0])).success
+    events = Warehouse(folder / "warehouse").path_of("events")
+    DeltaTable.forPath(spark, events).update(f"day = DATE'{KEYS[1]}'", {"speed": "speed + 1"})
+    refused = {}
+    for key in KEYS[:5]:
+        with dg.DagsterInstance.ephemeral() as instance:
+            done = run_workload(folder, "jams", (key, key), instance)
+            found = instance.all_logs(done.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+        checked = {one.asset_check_evaluation.check_name: one.asset_check_evaluation for one in found}
+        refused[key] = not done.success
+        assert checked["events_expectations"].passed is done.success
+    # Windows of two days that end in a day read it and the two days before.
+    assert [refused[key] for key in KEYS[:5]] == [False, True, True, True, False]
 
 
 def touched(text: str, times: list[datetime]) -> set[str]:
