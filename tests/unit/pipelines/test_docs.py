@@ -15,6 +15,7 @@ import pytest
 
 import hamlet_core
 from hamlet_core.streams import generate_stream
+from pipelines.cli import COMMANDS
 from resources import tables
 from tests.conftest import ROOT
 
@@ -74,6 +75,49 @@ def test_block_reads_a_warehouse(block: Block, tmp_path: Path) -> None:
     )
     deltalake.write_deltalake(tmp_path / "warehouse" / "trend_aggregates", results, partition_by=["day"])
     execute(block, tmp_path)
+
+
+def said_commands() -> list[tuple[str, list[str]]]:
+    """Page and words of every `hamlet ...` in the text or in a block for a terminal."""
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        terminal = "\n".join(
+            block for language, _, block in FENCE.findall(text) if language in ("sh", "text")
+        )
+        lines = [
+            *re.findall(r"`((?:[A-Z_]+=\S+ )*hamlet [^`]+)`", FENCE.sub("", text)),
+            *terminal.splitlines(),
+        ]
+        for line in lines:
+            words = re.search(r"(?:^|/| )hamlet ((?:[a-z]+\b).*)", line.partition("#")[0])
+            if words:
+                found.append((page.name, words[1].split()))
+    return found
+
+
+def test_every_command_that_the_docs_name_is_there_with_its_options() -> None:
+    commands = {command.name: command for command in COMMANDS}
+    found = said_commands()
+    assert len(found) > 30
+    for page, (name, *words) in found:
+        assert name in commands, (page, name)
+        known = {option for parameter in commands[name].params for option in parameter.opts}
+        asked = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert asked <= known | {"--help", "--debug"}, (page, name)
+
+
+def test_every_variable_that_the_docs_name_is_read_somewhere() -> None:
+    named = {
+        name for page in PAGES for name in re.findall(r"HAMLET_[A-Z_]+", page.read_text(encoding="utf-8"))
+    }
+    code = "".join(
+        file.read_text(encoding="utf-8")
+        for room in ("pipelines", "resources", "tests")
+        for file in ROOT.glob(f"{room}/**/*.py")
+    )
+    assert len(named) > 5
+    assert [name for name in sorted(named) if f'"{name}"' not in code] == []
 
 
 def test_blocks_are_found() -> None:
