@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction, RemoveAction
 
@@ -27,8 +27,11 @@ NEW_FILES = pa.schema(
 )
 """One row a file: its path below its table, bytes, partition values and Delta's statistics as JSON."""
 
+MOST_ROWS = 1_000_000
+"""That wait in memory for their file."""
 _STATISTICS = "delta.dataSkippingStatsColumns"
-_MOST_FOLDERS = 1_000_000
+_ROW = " row"
+_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,42 +42,52 @@ class FileWriter:
     table: Table
 
     def write(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write the rows, a file for each of their partitions, and yield a batch of `NEW_FILES`."""
-        schema = self.table.schema.remove_metadata()
-        written: list[Any] = []
-        files, folder = self.place.filesystem()
-        parquet = ds.ParquetFileFormat()
-        ds.write_dataset(
-            pa.RecordBatchReader.from_batches(schema, rows),
-            folder,
-            format=parquet,
-            filesystem=files,
-            file_options=parquet.make_write_options(store_schema=False),
-            partitioning=ds.partitioning(
-                pa.schema([schema.field(name) for name in self.table.partition]), flavor="hive"
-            ),
-            basename_template=f"part-{uuid.uuid4()}-{{i}}.parquet",
-            existing_data_behavior="overwrite_or_ignore",
-            max_partitions=_MOST_FOLDERS,
-            use_threads=False,
-            file_visitor=written.append,
-        )
-        found = [self._described(one, len(folder.rstrip("/")) + 1) for one in written]
-        yield pa.RecordBatch.from_pylist(found, schema=NEW_FILES)
+        """Write the rows, a file for each of their partitions and `MOST_ROWS`; yields batches of `NEW_FILES`."""
+        waiting: list[pa.RecordBatch] = []
+        for batch in rows:
+            waiting.append(batch)
+            if sum(one.num_rows for one in waiting) >= MOST_ROWS:
+                yield self._write(waiting)
+                waiting = []
+        if waiting:
+            yield self._write(waiting)
 
-    def _described(self, written: Any, below: int) -> dict[str, object]:
-        path = written.path[below:]
-        folders = (folder.partition("=") for folder in path.split("/")[:-1])
+    def _write(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+        rows = pa.Table.from_batches(batches, self.table.schema.remove_metadata())
+        found = [self._file(part, values) for part, values in _parts(rows, self.table.partition)]
+        return pa.RecordBatch.from_pylist(found, schema=NEW_FILES)
+
+    def _file(self, rows: pa.Table, values: dict[str, str | None]) -> dict[str, object]:
+        """Write one file, in a folder for its partition as Hive names it, and describe it."""
+        # Not by write_dataset: it calls back into Python from Arrow's threads, which in a Spark worker can wait for ever.
+        folders = [
+            f"{name}={_NULL if value is None else quote(value, safe='')}" for name, value in values.items()
+        ]
+        path = "/".join([*folders, f"part-{uuid.uuid4()}.parquet"])
+        files, folder = self.place.below(*folders).filesystem()
+        files.create_dir(folder)
+        place = f"{folder}/{path.rpartition('/')[2]}"
+        told: list[pq.FileMetaData] = []
+        pq.write_table(rows, place, filesystem=files, store_schema=False, metadata_collector=told)
         return {
             "path": path,
-            "size": written.size,
-            "partition": json.dumps({name: _value(text) for name, _, text in folders}),
-            "statistics": json.dumps(statistics_of(written.metadata, _asked(self.table))),
+            "size": files.get_file_info(place).size,
+            "partition": json.dumps(values),
+            "statistics": json.dumps(statistics_of(told[0], _asked(self.table))),
         }
 
 
-def _value(text: str) -> str | None:
-    return None if text == "__HIVE_DEFAULT_PARTITION__" else unquote(text)
+def _parts(rows: pa.Table, partition: Sequence[str]) -> Iterator[tuple[pa.Table, dict[str, str | None]]]:
+    """The rows by their partition, without its columns, and its values as Delta writes them."""
+    names = list(partition)
+    numbered = rows.select(names).append_column(_ROW, pa.array(np.arange(rows.num_rows)))
+    groups = numbered.group_by(names, use_threads=False).aggregate([(_ROW, "list")])
+    for group, members in zip(groups.select(names).to_pylist(), groups.column(f"{_ROW}_list"), strict=True):
+        part = rows if groups.num_rows == 1 else rows.take(members.values)
+        yield (
+            part.drop_columns(names),
+            {name: None if one is None else str(one) for name, one in group.items()},
+        )
 
 
 def add_actions(files: pa.Table) -> list[AddAction | RemoveAction]:
