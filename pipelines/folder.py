@@ -90,7 +90,9 @@ class ExpectationSettings(_Settings):
 class StreamSettings(_Settings):
     """The stream of a folder: its files of events, their columns, and the warehouse; paths are seen from the folder."""
 
-    events: str = Field(description="File or folder of events; new files in the folder are picked up")
+    events: str = Field(
+        description="File or folder of events, a path as seen from here or a URI; new files in the folder are picked up"
+    )
     warehouse: str = Field(default="warehouse", description="Folder of the Delta tables: a path or a URI")
     time: str | None = Field(default=None, description="Column with the time; default: time")
     type: str | None = Field(default=None, description="Column with the event type; default: type")
@@ -207,7 +209,7 @@ class WorkloadFolder:
         """Where events come from."""
         stream = self.stream
         options = ColumnOptions(stream.time, stream.type, stream.type_value, stream.time_unit)
-        return Source(str(self.root / stream.events), options)
+        return Source(str(place_of(stream.events, self.root)), options)
 
     def named(self, name: str) -> FolderWorkload:
         """One workload. Raises SettingsError if there is none of that name, and the problem it has."""

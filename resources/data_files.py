@@ -1,6 +1,7 @@
-"""Parquet files of a Delta table that tasks write where the rows are, and what the commit must be told of each.
+"""Parquet files of Delta tables: Arrow reads them without Spark, and tasks write them where the rows are.
 
-The rows pass neither the JVM nor the driver. A file that no commit names is not part of its table: vacuum removes it.
+What tasks write passes neither the JVM nor the driver, which commits what it is told of the files. A file that no commit
+names is not part of its table: vacuum removes it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction, RemoveAction
 
@@ -97,6 +100,28 @@ def add_actions(files: pa.Table) -> list[AddAction | RemoveAction]:
         AddAction(row["path"], row["size"], json.loads(row["partition"]), now, True, row["statistics"])
         for row in files.to_pylist()
     ]
+
+
+def parquet(
+    paths: Sequence[str],
+    schema: pa.Schema,
+    read: ds.ParquetFileFormat | None = None,
+    known: Sequence[pc.Expression] | None = None,
+) -> ds.Dataset:
+    """Parquet files of one store as an Arrow data set; Arrow opens them itself, without Spark and delta-rs.
+
+    `known` is what all rows of each file have in common, which need not be in the file.
+    """
+    if not paths:
+        return ds.dataset(schema.empty_table())
+    read = read or ds.ParquetFileFormat()
+    locations = [Location(path) for path in paths]
+    files, _ = locations[0].filesystem()
+    fragments = [
+        read.make_fragment(one.inside, files, partition_expression=fact)
+        for one, fact in zip(locations, known or [pc.scalar(True)] * len(paths), strict=True)
+    ]
+    return ds.FileSystemDataset(fragments, schema, read, files)
 
 
 def statistics_of(file: pq.FileMetaData, names: Sequence[str]) -> dict[str, Any]:

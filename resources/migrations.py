@@ -33,7 +33,7 @@ class Migration:
 
 MIGRATIONS: Mapping[str, tuple[Migration, ...]] = {
     "events": (Migration(checks=tables.EVENT_CHECKS),),
-    tables.LEDGER.name: (Migration(("days",), tables.LEDGER.checks),),
+    tables.LEDGER.name: (Migration(("days",), tables.LEDGER.checks), Migration(("size", "modified"))),
     tables.PLAN.name: (Migration(("position",), tables.PLAN.checks),),
 } | {
     table.name: (Migration(checks=table.checks),)

@@ -8,14 +8,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.fs as pa_fs
 
 from hamlet_core.errors import HamletError
@@ -26,7 +23,7 @@ Place = str | Path
 STATE = "HAMLET_STATE"
 """Environment variable: where this machine keeps what belongs to warehouses that are elsewhere."""
 
-_SCHEMES = {
+SCHEMES = {
     "file": "file",
     "s3": "s3",
     "s3a": "s3",
@@ -35,6 +32,7 @@ _SCHEMES = {
     "gs": "gs",
     "hdfs": "hdfs",
 }
+"""How a scheme is written by users, and here."""
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 _UNREADABLE = re.compile(r"[\x00-\x1f\x7f`\[\]\\^|]|%[0-9A-Fa-f]{2}")
 # Spark takes %20 in a URI for three characters, delta-rs for a blank: neither may be there.
@@ -71,9 +69,9 @@ class Location:
                 )
             return cls(path)
         parts = urlsplit(text)
-        scheme = _SCHEMES.get(parts.scheme)
+        scheme = SCHEMES.get(parts.scheme)
         if scheme is None:
-            raise _refused(text, f"the scheme is one of {', '.join(_SCHEMES)}")
+            raise _refused(text, f"the scheme is one of {', '.join(SCHEMES)}")
         if scheme == "file" and parts.netloc not in ("", "localhost"):
             raise _refused(text, "write file:///folder, with three slashes")
         if scheme != "file" and not parts.netloc:
@@ -82,6 +80,15 @@ class Location:
             raise _refused(text, "use letters, digits and _ . : @ = + ~ / - only")
         host = "" if scheme == "file" else parts.netloc
         return cls(f"{scheme}://{host}{parts.path.rstrip('/')}")
+
+    @classmethod
+    def of_events(cls, uri: str) -> Location | None:
+        """Where a URI of something to read is, whatever letters are in it; None for a scheme that nobody here knows."""
+        scheme, _, rest = uri.partition("://")
+        known = SCHEMES.get(scheme)
+        if known is None:
+            return None
+        return cls(f"{known}://{rest.removeprefix('localhost') if known == 'file' else rest}".rstrip("/"))
 
     @property
     def scheme(self) -> str:
@@ -110,17 +117,30 @@ class Location:
 
     def filesystem(self, environ: Mapping[str, str] = os.environ) -> tuple[pa_fs.FileSystem, str]:
         """Arrow's file system for it, and the path in there."""
-        parts = urlsplit(self.address)
         match self.scheme:
             case "" | "file":
-                return pa_fs.LocalFileSystem(), str(self.local)
+                return pa_fs.LocalFileSystem(), self.inside
             case "s3":
-                return pa_fs.S3FileSystem(**_s3(environ)), f"{parts.netloc}{parts.path}"
+                return pa_fs.S3FileSystem(**_s3(environ)), self.inside
             case "abfss":
-                container, _, host = parts.netloc.rpartition("@")
-                return pa_fs.AzureFileSystem(**_azure(host, environ)), f"{container}{parts.path}"
-        found: tuple[pa_fs.FileSystem, str] = pa_fs.FileSystem.from_uri(self.address)
-        return found
+                return pa_fs.AzureFileSystem(**_azure(self._host.rpartition("@")[2], environ)), self.inside
+        found, _ = pa_fs.FileSystem.from_uri(f"{self.scheme}://{self._host}/")
+        return found, self.inside
+
+    @property
+    def inside(self) -> str:
+        """Its path in Arrow's file system."""
+        if (path := self.local) is not None:
+            return str(path)
+        place = self.address.removeprefix(f"{self.scheme}://{self._host}")
+        if self.scheme == "abfss":
+            return f"{self._host.rpartition('@')[0]}{place}"
+        return place if self.scheme == "hdfs" else f"{self._host}{place}"
+
+    @property
+    def _host(self) -> str:
+        """What comes after the scheme: a bucket, a container at an account, a host."""
+        return self.address.partition("://")[2].partition("/")[0]
 
     def storage_options(self, environ: Mapping[str, str] = os.environ) -> dict[str, str] | None:
         """What delta-rs is told of the store: the variables of the environment that are about it."""
@@ -147,26 +167,9 @@ class Location:
         return tuple(one for one in found if one.type == pa_fs.FileType.File)
 
 
-def parquet(
-    paths: Sequence[str],
-    schema: pa.Schema,
-    read: ds.ParquetFileFormat | None = None,
-    known: Sequence[pc.Expression] | None = None,
-) -> ds.Dataset:
-    """Parquet files of one store as an Arrow data set; Arrow opens them itself, without Spark and delta-rs.
-
-    `known` is what all rows of each file have in common, which need not be in the file.
-    """
-    if not paths:
-        return ds.dataset(schema.empty_table())
-    read = read or ds.ParquetFileFormat()
-    locations = [Location(path) for path in paths]
-    files, _ = locations[0].filesystem()
-    fragments = [
-        read.make_fragment(_inside(one), files, partition_expression=fact)
-        for one, fact in zip(locations, known or [pc.scalar(True)] * len(paths), strict=True)
-    ]
-    return ds.FileSystemDataset(fragments, schema, read, files)
+def is_uri(place: Place) -> bool:
+    """Whether a place is given as SCHEME:/..., and not as a path."""
+    return _URI.match(os.fspath(place)) is not None
 
 
 def state_home(environ: Mapping[str, str] = os.environ) -> Path:
@@ -181,16 +184,6 @@ def place_of(given: str, folder: Path | None = None) -> Path | str:
     if _URI.match(given):
         return given
     return folder / given if folder is not None else Path(given)
-
-
-def _inside(location: Location) -> str:
-    """The path of a file in its file system, without asking the store."""
-    if (path := location.local) is not None:
-        return str(path)
-    parts = urlsplit(location.address)
-    if location.scheme == "abfss":
-        return f"{parts.netloc.rpartition('@')[0]}{parts.path}"
-    return parts.path if location.scheme == "hdfs" else f"{parts.netloc}{parts.path}"
 
 
 def _s3(environ: Mapping[str, str]) -> dict[str, str]:

@@ -133,6 +133,8 @@ LEDGER = Table(
             pa.list_(pa.struct([("day", pa.date32()), ("rows", pa.int64()), ("checksum", pa.int64())])),
             "per UTC day of the events: how many, and a checksum of their values",
         ),
+        Column("size", pa.int64(), "its bytes"),
+        Column("modified", TIMESTAMP, "when it was last changed, as far as its place tells"),
     ),
     checks=(
         known("source_file", "path", "fingerprint", "rows", "rejected", "ingested_at"),

@@ -24,13 +24,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from resources.data_files import FileWriter, add_actions
+from resources.data_files import FileWriter, add_actions, parquet
 from resources.delta_errors import explained, explained_by_delta_rs, overtaken
 from resources.failures import require_room
 from resources.migrations import Stored, pending, properties_of, refuse_newer
 from resources.provenance import USER_METADATA, Provenance
 from resources.sql import equal, literal, quoted
-from resources.storage import Location, WarehouseError, parquet
+from resources.storage import Location, WarehouseError
 from resources.tables import Table
 
 __all__ = [

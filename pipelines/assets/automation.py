@@ -38,7 +38,10 @@ def inbox_sensor(folder: WorkloadFolder, job: Job) -> dg.SensorDefinition:
     )
     def new_files(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         known: dict[str, list[float]] = json.loads(context.cursor or "{}")
-        found = {file.path: [file.size, file.modified] for file in listing(folder.source.path)}
+        found = {
+            file.path: [file.size, file.modified.timestamp() if file.modified else 0.0]
+            for file in listing(folder.source.path)
+        }
         now = datetime.now(UTC).timestamp()
         settled = {path: seen for path, seen in found.items() if now - seen[1] >= SETTLED_SECONDS}
         fresh = sorted(path for path, seen in settled.items() if known.get(path) != seen)

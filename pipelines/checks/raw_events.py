@@ -18,7 +18,7 @@ import pyarrow.dataset as ds
 from hamlet_core import EventSchema, QueryPlan
 from pipelines.spans import Span
 from resources import tables
-from resources.storage import parquet
+from resources.data_files import parquet
 from resources.warehouse import Warehouse
 
 Group = tuple[tuple[str, Any], ...]

@@ -26,9 +26,9 @@ Example:
 @click.option(
     "--events",
     required=True,
-    metavar="FILE|DIR",
+    metavar="FILE|DIR|URI",
     type=click.Path(),
-    help="CSV, JSON lines or Parquet; a folder means all such files below it.",
+    help="CSV, JSON lines or Parquet; a folder means all such files below it, here or in s3://, abfss://, gs://, hdfs://.",
 )
 @warehouse_option
 @column_options

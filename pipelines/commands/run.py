@@ -37,9 +37,9 @@ Examples:
 @click.option(
     "--events",
     required=True,
-    metavar="FILE|DIR",
+    metavar="FILE|DIR|URI",
     type=click.Path(),
-    help="CSV, JSON lines or Parquet; a folder means all such files below it.",
+    help="CSV, JSON lines or Parquet; a folder means all such files below it, here or in s3://, abfss://, gs://, hdfs://.",
 )
 @column_options
 @evaluation_options

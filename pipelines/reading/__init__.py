@@ -8,9 +8,10 @@ from pipelines.reading.columns import ColumnOptions
 from pipelines.reading.decision import decide, infer_columns
 from pipelines.reading.evidence import Evidence, evidence, merge
 from pipelines.reading.observation import ColumnEvidence
+from pipelines.reading.opening import ListedFile
 from pipelines.reading.reasons import REJECTED_SCHEMA, Reason
 from pipelines.reading.rows import read_all, read_file
-from pipelines.reading.sources import Format, ListedFile, SourceFile, discover, ignored, listing
+from pipelines.reading.sources import Format, SourceFile, discover, ignored, listing
 
 __all__ = [
     "REJECTED_SCHEMA",

@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -17,6 +16,7 @@ import pyarrow.csv as pa_csv
 from hamlet_core.errors import InvariantError
 from pipelines.reading.chunks import BrokenRecord, Chunk, Numbers, UnreadableFileError, shown
 from pipelines.reading.csv_records import BLOCK_BYTES, Block, Records, blocks, split
+from pipelines.reading.opening import open_file
 from pipelines.reading.reasons import Reason
 
 HEADER_LIMIT = 1 << 20
@@ -40,7 +40,7 @@ def read_csv(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Chunk]:
 
     Raises `UnreadableFileError` if the file is not CSV in UTF-8 with a header.
     """
-    with Path(path).open("rb") as stream:
+    with open_file(path) as stream:
         header = read_header(stream, block_bytes)
         if header is None:
             return

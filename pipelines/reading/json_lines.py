@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
 from pipelines.reading.chunks import BrokenRecord, Chunk, UnreadableFileError, shown
+from pipelines.reading.opening import open_file
 from pipelines.reading.reasons import Reason
 
 BLOCK_BYTES = 4 << 20
@@ -30,7 +30,7 @@ def read_json(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Chunk]:
 
     Raises `UnreadableFileError` if the file is one JSON array, or not text.
     """
-    with Path(path).open("rb") as stream:
+    with open_file(path) as stream:
         first, begun = 1, False
         while lines := stream.readlines(block_bytes):
             if not begun:

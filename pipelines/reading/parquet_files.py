@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.reading.chunks import Chunk, UnreadableFileError, shown
+from pipelines.reading.opening import open_file
 
 BATCH_ROWS = 1 << 16
 
@@ -21,7 +22,7 @@ def read_parquet(path: str, columns: Sequence[str] | None = None) -> Iterator[Ch
     """
     done, rows = 0, 0
     try:
-        with pq.ParquetFile(path) as file:
+        with open_file(path) as content, pq.ParquetFile(content) as file:
             rows = file.metadata.num_rows
             _check_names(file.schema_arrow.names)
             for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns):
@@ -35,7 +36,7 @@ def read_parquet(path: str, columns: Sequence[str] | None = None) -> Iterator[Ch
 def declared_schema(path: str) -> tuple[pa.Schema, int]:
     """The schema in the file, and its number of rows; raises `UnreadableFileError`."""
     try:
-        with pq.ParquetFile(path) as file:
+        with open_file(path) as content, pq.ParquetFile(content) as file:
             _check_names(file.schema_arrow.names)
             return file.schema_arrow, file.metadata.num_rows
     except (pa.ArrowException, OSError) as error:

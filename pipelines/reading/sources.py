@@ -1,13 +1,17 @@
-"""Files to read: a path of the user in, the event files below it out, each with a fingerprint of its content."""
+"""Files to read: a path or a URI of the user in, the event files below it out, each with a fingerprint of its content."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any, cast
 
 from hamlet_core.errors import StreamError
+from pipelines.reading.opening import ListedFile, open_file, visible_files
 from pipelines.reading.reasons import NO_SUCH_PATH
 
 
@@ -33,75 +37,59 @@ SUFFIXES = {
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file of events: absolute `path`, `name` relative to what the user gave, bytes, SHA-256 of the content."""
+    """A file of events: absolute path or URI, `name` relative to what the user gave, bytes, SHA-256 of the content.
+
+    `modified` is when the file was last changed before that, where its place tells.
+    """
 
     path: str
     name: str
     size: int
     fingerprint: str
     format: Format
+    modified: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ListedFile:
-    """A file of events as its folder shows it: absolute `path`, bytes, and when it was last written (epoch seconds)."""
-
-    path: str
-    size: int
-    modified: float
+Known = Callable[[ListedFile], str | None]
+"""The fingerprint of a file that need not be read again, because it is as it was."""
 
 
-def listing(path: str | Path) -> tuple[ListedFile, ...]:
-    """The event files at `path` without a look into them, sorted by name; none where there is no such place."""
-    root = Path(path)
-    if not root.exists():
-        return ()
-    found = ((file, file.stat()) for file in _walk(root) if file.suffix.lower() in SUFFIXES)
-    return tuple(ListedFile(str(file.resolve()), stat.st_size, stat.st_mtime) for file, stat in found)
+def listing(place: str | Path) -> tuple[ListedFile, ...]:
+    """The event files at a place without a look into them, sorted by name; none where there is no such place."""
+    return tuple(file for file in visible_files(place) or () if _suffix(file.name) in SUFFIXES)
 
 
-def discover(path: str | Path) -> tuple[SourceFile, ...]:
-    """The event files at `path` (a file, or a folder with all its subfolders), sorted by name.
+def discover(place: str | Path, known: Known = lambda _: None) -> tuple[SourceFile, ...]:
+    """The event files at a place (a file, or a folder with all its subfolders; a path or a URI), sorted by name.
 
     Hidden files and files whose name begins with `_` are never read. Raises `StreamError` E450 if there is none.
     """
-    root = Path(path)
-    if not root.exists():
-        raise StreamError(f"no such file or folder: {root}", code=NO_SUCH_PATH)
-    files = tuple(_source(found, root) for found in _walk(root) if found.suffix.lower() in SUFFIXES)
+    found = visible_files(place)
+    if found is None:
+        raise StreamError(f"no such file or folder: {place}", code=NO_SUCH_PATH)
+    files = tuple(_source(file, known(file)) for file in found if _suffix(file.name) in SUFFIXES)
     if not files:
         raise StreamError(
-            f"no event files at {root}",
+            f"no event files at {place}",
             code=NO_SUCH_PATH,
             hint=f"files end in {', '.join(SUFFIXES)}; other files are ignored",
         )
     return files
 
 
-def ignored(path: str | Path) -> tuple[str, ...]:
-    """Names of the files below `path` that `discover` passes over, sorted."""
-    root = Path(path)
-    return tuple(_name(found, root) for found in _walk(root) if found.suffix.lower() not in SUFFIXES)
+def ignored(place: str | Path) -> tuple[str, ...]:
+    """Names of the files at a place that `discover` passes over, sorted."""
+    return tuple(file.name for file in visible_files(place) or () if _suffix(file.name) not in SUFFIXES)
 
 
-def _walk(root: Path) -> list[Path]:
-    """All visible files at or below `root`, sorted by relative name."""
-    if root.is_file():
-        return [root]
-    found = (path for path in root.rglob("*") if path.is_file() and not _hidden(path.relative_to(root)))
-    return sorted(found, key=lambda path: _name(path, root))
+def _suffix(name: str) -> str:
+    return PurePosixPath(name).suffix.lower()
 
 
-def _hidden(relative: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in relative.parts)
-
-
-def _name(path: Path, root: Path) -> str:
-    return path.name if path == root else path.relative_to(root).as_posix()
-
-
-def _source(path: Path, root: Path) -> SourceFile:
-    with path.open("rb") as content:
-        fingerprint = hashlib.file_digest(content, "sha256").hexdigest()
-    suffix = SUFFIXES[path.suffix.lower()]
-    return SourceFile(str(path.resolve()), _name(path, root), path.stat().st_size, fingerprint, suffix)
+def _source(file: ListedFile, fingerprint: str | None) -> SourceFile:
+    if fingerprint is None:
+        with open_file(file.path) as content:
+            fingerprint = hashlib.file_digest(cast("Any", content), "sha256").hexdigest()
+    return SourceFile(
+        file.path, file.name, file.size, fingerprint, SUFFIXES[_suffix(file.name)], file.modified
+    )

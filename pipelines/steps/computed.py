@@ -23,8 +23,8 @@ from hamlet_core.windows import WindowSpec
 from pipelines.settings import JobSettings
 from pipelines.spans import Partition, Span, microseconds
 from resources import tables
+from resources.data_files import parquet
 from resources.sql import equal_values, standard_literal
-from resources.storage import parquet
 from resources.tables import COMPUTED_PARTITIONS
 from resources.warehouse import Warehouse
 

@@ -22,7 +22,7 @@ from pipelines.steps.layout import Layout
 from pipelines.steps.packing import numbered, pack, worked
 from pipelines.steps.stages import Stage
 from pipelines.steps.task_rows import Reports, TaskInput, Working, columns_read, errors_sent
-from resources.storage import parquet
+from resources.data_files import parquet
 from resources.tables import TIMESTAMP
 from resources.warehouse import DataFile
 

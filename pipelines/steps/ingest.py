@@ -72,7 +72,7 @@ def ingest(spark: SparkSession, warehouse: Warehouse, source: Source, needs: Nee
     Raises StreamError (no such path or column) and WarehouseError (changed file, impossible or retyped column) before
     anything is written, and WarehouseError if there is still no table of events afterwards.
     """
-    files = discover(source.path)
+    files = discover(source.path, Ledger.of(warehouse).known)
     for table in tables.ALL:
         warehouse.migrate(spark, table)
     ledger = Ledger.of(warehouse)
@@ -195,7 +195,7 @@ def _write_ledger(
     done: Sequence[IngestedFile],
     now: datetime,
 ) -> None:
-    rows = [
+    rows: list[dict[str, object]] = [
         {
             "source_file": file.name,
             "path": file.path,
@@ -204,6 +204,8 @@ def _write_ledger(
             "rejected": counted.rejected,
             "ingested_at": now,
             "days": [asdict(one) for one in counted.days],
+            "size": file.size,
+            "modified": file.modified,
         }
         for file, counted in zip(files, done, strict=True)
     ]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from pipelines.reading import SourceFile
+from pipelines.reading import ListedFile, SourceFile
 from resources import tables
-from resources.storage import parquet
+from resources.data_files import parquet
 from resources.warehouse import Warehouse, WarehouseError
 
 INGEST = "hamlet.ingest"
@@ -23,9 +23,11 @@ later than every number that the tables remember, those of killed ingests includ
 committed are not its business: the next run removes them.
 """
 
+SETTLED = timedelta(seconds=5)
+"""How long before its ingest a file must have been changed last for its time to say that it is the same: clocks of
+stores and of this machine differ, and some tell whole seconds.
+"""
 _TICK = timedelta(milliseconds=1)
-
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WRITTEN = ("events", tables.QUARANTINE.name)
 
@@ -39,6 +41,21 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """A file as it was when it was ingested."""
+
+    size: int | None
+    modified: datetime | None
+    ingested_at: datetime
+
+    def still_holds(self, file: ListedFile) -> bool:
+        """Whether nobody has changed it: one changed just before its ingest may have been changed again unnoticed."""
+        if self.modified is None or self.modified > self.ingested_at - SETTLED:
+            return False
+        return (self.size, self.modified) == (file.size, file.modified)
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
     """What is in the warehouse: the names of files by fingerprint, fingerprints by path, and all complete ingests.
 
@@ -49,6 +66,7 @@ class Ledger:
     fingerprints: dict[str, str]
     ingests: frozenset[datetime]
     begun: frozenset[datetime] = frozenset()
+    seen: dict[str, Seen] = field(default_factory=dict)
 
     @classmethod
     def of(cls, warehouse: Warehouse) -> Ledger:
@@ -62,7 +80,13 @@ class Ledger:
             {row["path"]: row["fingerprint"] for row in rows},
             frozenset(row["ingested_at"] for row in rows),
             frozenset(_EPOCH + number * _TICK for number in begun if number is not None),
+            {row["path"]: Seen(row.get("size"), row.get("modified"), row["ingested_at"]) for row in rows},
         )
+
+    def known(self, file: ListedFile) -> str | None:
+        """The fingerprint of a file that is as it was when it was ingested, by size and time: it is not read again."""
+        seen = self.seen.get(file.path)
+        return self.fingerprints[file.path] if seen is not None and seen.still_holds(file) else None
 
     def next_ingest(self, now: datetime) -> datetime:
         """A time stamp for a new ingest: its identity, so later than all others, killed ones too; whole milliseconds.

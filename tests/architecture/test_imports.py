@@ -19,7 +19,8 @@ HEAVY = {"pyspark", "delta", "deltalake", "dagster", "great_expectations", "pand
 FORBIDDEN = {
     "hamlet_core": {*HEAVY, "pipelines", "resources", "click", "rich"},
     "resources": {"pipelines"},
-    "pipelines.reading": {"pyspark", "dagster", "resources", "pipelines.steps", "pipelines.assets"},
+    "pipelines.reading": {*HEAVY, "pipelines.steps", "pipelines.assets"},
+    "resources.storage": {*HEAVY, "pipelines"},
     "pipelines.steps": {"dagster", "pipelines.assets", "pipelines.definitions", "pipelines.cli"},
     "pipelines.checks": {
         "dagster",
@@ -90,6 +91,16 @@ def test_no_forbidden_import(package: str) -> None:
         if is_in(name, banned)
     ]
     assert wrong == []
+
+
+def test_readers_of_events_know_no_more_of_the_outside_than_where_files_are() -> None:
+    found = {
+        name
+        for module, path in sources("pipelines.reading")
+        for name in imports(module, path)
+        if is_in(name, "resources") and not is_in(name, "resources.storage")
+    }
+    assert found <= {"resources"}
 
 
 @pytest.mark.parametrize("module", ["greta", "raw_events", "sampling", "differences"])

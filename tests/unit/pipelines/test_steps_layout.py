@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -21,12 +22,13 @@ from pipelines.reading import (
     discover,
     infer_columns,
     read_file,
+    sources,
 )
 from pipelines.settings import ExecuteOptions, NamedWorkload
 from pipelines.steps.drift import columns_for_table
 from pipelines.steps.file_tasks import file_tasks
 from pipelines.steps.layout import Layout, bucket_key, refuse_impossible_names, source_properties
-from pipelines.steps.ledger import Ledger
+from pipelines.steps.ledger import Ledger, Seen
 from pipelines.steps.packing import pack
 from pipelines.steps.parsing import EARLIEST, LATEST, REJECTED, _batches, event_times, parsed_schema
 from pipelines.steps.task_rows import TaskInput
@@ -122,6 +124,32 @@ def test_the_ledger_lets_only_new_content_through():
     }
     with pytest.raises(HamletError, match=r"E522.*a\.csv has changed"):
         LEDGER.sift([source_file("a.csv", "f9")])
+
+
+@pytest.mark.parametrize(
+    ("before", "size", "modified", "opened"),
+    [
+        (timedelta(minutes=1), 3, timedelta(), 0),
+        (timedelta(seconds=5), 3, timedelta(), 0),
+        (timedelta(seconds=4), 3, timedelta(), 1),
+        (timedelta(minutes=1), 2, timedelta(), 1),
+        (timedelta(minutes=1), 3, timedelta(microseconds=1), 1),
+        (timedelta(minutes=1), 3, timedelta(microseconds=-1), 1),
+        (None, 3, timedelta(), 1),
+    ],
+)
+def test_a_file_that_is_as_it_was_is_not_opened(tmp_path, monkeypatch, before, size, modified, opened):
+    file = tmp_path / "a.csv"
+    file.write_text("a,b")
+    changed = NOON if before is None else NOON - before
+    moment = changed + modified
+    os.utime(file, ns=(0, int(moment.timestamp()) * 10**9 + moment.microsecond * 1000))
+    seen = Seen(size, None if before is None else changed, NOON)
+    ledger = Ledger({"f1": "a.csv"}, {str(file): "f1"}, frozenset({NOON}), seen={str(file): seen})
+    reads = []
+    monkeypatch.setattr(sources, "open_file", lambda path: reads.append(path) or open(path, "rb"))  # noqa: PTH123, SIM115
+    (found,) = discover(tmp_path, ledger.known)
+    assert (found.fingerprint == "f1", len(reads)) == (not opened, opened)
 
 
 def test_an_ingest_is_later_than_all_others_and_of_whole_milliseconds():

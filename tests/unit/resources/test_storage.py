@@ -14,8 +14,10 @@ from hamlet_core.errors import HamletError
 from pipelines.example import example_events
 from pipelines.instance import dagster_home
 from pipelines.querying import query
+from pipelines.reading import ColumnOptions, discover, ignored, listing, read_all
 from resources import storage
-from resources.storage import Location, parquet, place_of
+from resources.data_files import parquet
+from resources.storage import Location, place_of
 from resources.warehouse import Warehouse
 from resources.warehouse_lock import LOCK_FILE, WarehouseBusy, exclusive
 
@@ -127,11 +129,6 @@ def test_a_warehouse_in_a_store_is_read_through_arrow_and_delta_rs(bucket):
     folder, asked = bucket
     rows = pa.table({"k": ["a", "b", "c"], "day": ["1", "2", "2"]})
     deltalake.write_deltalake(str(folder / "wh" / "events"), rows, partition_by=["day"])
-    # Delta's Spark writer keeps partition columns in the files, too; delta-rs does not.
-    for file in (folder / "wh" / "events").rglob("*.parquet"):
-        day = file.parent.name.removeprefix("day=")
-        kept = pq.ParquetFile(file).read()
-        pq.write_table(kept.append_column("day", pa.array([day] * kept.num_rows)), file)
     (folder / "wh" / "notes").mkdir()
     warehouse = Warehouse("s3a://bucket/wh")
     assert warehouse.names() == ("events",)
@@ -141,7 +138,8 @@ def test_a_warehouse_in_a_store_is_read_through_arrow_and_delta_rs(bucket):
     assert {file.path.rpartition("/")[0] for file in files} == {
         "s3://bucket/wh/events/day=1", "s3://bucket/wh/events/day=2",
     }  # fmt: skip
-    assert sorted(warehouse.rows("events").column("k").to_pylist()) == ["a", "b", "c"]
+    # Delta's Spark writer keeps partition columns in the files, too; delta-rs does not.
+    assert warehouse.rows("events").sort_by("k").to_pydict() == rows.to_pydict()
     schema = pa.schema([("k", pa.string()), ("day", pa.string())])
     second = [file.path for file in files if file.partition == {"day": "2"}]
     assert sorted(parquet(second, schema).to_table().column("k").to_pylist()) == ["b", "c"]
@@ -191,3 +189,56 @@ def test_the_home_of_state_can_be_chosen():
     assert storage.state_home({"HAMLET_STATE": "/var/hamlet", "XDG_STATE_HOME": "/x"}) == Path("/var/hamlet")
     assert storage.state_home({"XDG_STATE_HOME": "/x"}) == Path("/x/hamlet")
     assert storage.state_home({}) == Path.home() / ".local" / "state" / "hamlet"
+
+
+def test_events_are_read_from_a_store_as_from_a_folder(bucket, tmp_path):
+    folder, _ = bucket
+    inbox = folder / "in box"
+    (inbox / "_hidden").mkdir(parents=True)
+    (inbox / "2026 #1").mkdir()
+    (inbox / "_hidden" / "x.csv").write_text("time,type\n9,Z\n")
+    (inbox / "a?b%20c.csv").write_text("time,type\n1,A\n2,B\n")
+    (inbox / "2026 #1" / "lines.jsonl").write_text('{"time": 3, "type": "A"}\n')
+    (inbox / "notes.txt").write_text("no events")
+    pq.write_table(pa.table({"time": [4, 5], "type": ["A", "B"]}), inbox / "p.parquet")
+    place = "s3a://bucket/in box"
+    here, there = discover(inbox), discover(place)
+    assert [file.name for file in there] == ["2026 #1/lines.jsonl", "a?b%20c.csv", "p.parquet"]
+    assert [(file.name, file.size, file.fingerprint, file.modified) for file in there] == [
+        (file.name, file.size, file.fingerprint, file.modified) for file in here
+    ]
+    assert there[0].path == "s3://bucket/in box/2026 #1/lines.jsonl"
+    assert ignored(place) == ignored(inbox) == ("notes.txt",)
+    assert [file.path for file in listing(place)] == [file.path for file in there]
+    good, rejected = read_all(there, None, ColumnOptions())
+    assert (good.sort_by("time").column("time").to_pylist(), rejected.num_rows) == ([1, 2, 3, 4, 5], 0)
+    (one,) = discover(f"{place}/p.parquet")
+    assert (one.name, one.path) == ("p.parquet", "s3://bucket/in box/p.parquet")
+    (same,) = discover(f"file://{inbox}/p.parquet")
+    assert same == discover(inbox / "p.parquet")[0]
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("ftp://host/events", r"E450.*cannot be read from ftp://host/events.*s3://"),
+        ("s3://bucket/absent", r"E450.*no such file or folder: s3://bucket/absent"),
+        ("s3://bucket", r"E450.*no event files at s3://bucket"),
+    ],
+)
+def test_a_place_without_events_is_refused_in_words(bucket, place, says):
+    with pytest.raises(HamletError, match=f"(?s){says}"):
+        discover(place)
+    assert listing("s3://bucket/absent") == ()
+
+
+def test_a_store_that_does_not_answer_says_where_credentials_come_from(monkeypatch):
+    def refuse(**_: object) -> None:
+        raise OSError("When listing objects: AWS Error ACCESS_DENIED\nmore")
+
+    monkeypatch.setattr(storage.pa_fs, "S3FileSystem", refuse)
+    with pytest.raises(
+        HamletError, match=r"E450.*s3://bucket/in cannot be listed: When .* ACCESS_DENIED"
+    ) as refused:
+        discover("s3://bucket/in")
+    assert "environment" in refused.value.hint

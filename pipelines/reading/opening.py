@@ -1,0 +1,105 @@
+"""Files of events, wherever they lie: a path of this machine, or a URI of a store that Arrow knows."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import pyarrow.fs as pa_fs
+
+from hamlet_core.errors import StreamError
+from pipelines.reading.reasons import NO_SUCH_PATH
+from resources.storage import SCHEMES, Location, is_uri
+
+BUFFER_BYTES = 1 << 20
+"""That are asked of a store at once."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A file as its folder shows it: absolute path or URI, name below what the user gave, bytes, last change."""
+
+    path: str
+    name: str
+    size: int
+    modified: datetime | None
+    """UTC; None where the store does not tell."""
+
+
+def open_file(path: str) -> BinaryIO:
+    """A file to read from any place in it."""
+    if not is_uri(path):
+        return Path(path).open("rb")
+    location = _location(path)
+    files, _ = location.filesystem()
+    return cast("BinaryIO", io.BufferedReader(files.open_input_file(location.inside), BUFFER_BYTES))
+
+
+def visible_files(place: str | Path) -> tuple[ListedFile, ...] | None:
+    """All files at or below a place that are not hidden, sorted by name; None where there is no such place.
+
+    Hidden are files and folders whose name begins with `.` or `_`. Raises StreamError for a store that does not answer.
+    """
+    location = _location(str(place)) if is_uri(place) else None
+    if location is None or location.local is not None:
+        found = _in_folder(Path(place) if location is None else cast("Path", location.local))
+    else:
+        found = _in_store(location)
+    return None if found is None else tuple(sorted(found, key=lambda file: file.name))
+
+
+def _in_folder(root: Path) -> list[ListedFile] | None:
+    if not root.exists():
+        return None
+    paths = [root] if root.is_file() else [path for path in root.rglob("*") if path.is_file()]
+    found = []
+    for path in paths:
+        name = path.name if path == root else path.relative_to(root).as_posix()
+        if path == root or not _hidden(name):
+            stat = path.stat()
+            found.append(ListedFile(str(path.resolve()), name, stat.st_size, _moment(stat.st_mtime_ns)))
+    return found
+
+
+def _in_store(location: Location) -> list[ListedFile] | None:
+    try:
+        files, inside = location.filesystem()
+        (root,) = files.get_file_info([inside])
+        if root.type == pa_fs.FileType.NotFound:
+            return None
+        if root.type == pa_fs.FileType.File:
+            return [ListedFile(location.address, root.base_name, root.size, _moment(root.mtime_ns))]
+        below = files.get_file_info(pa_fs.FileSelector(inside, recursive=True))
+    except OSError as error:
+        raise StreamError(
+            f"{location.address} cannot be listed: {str(error).splitlines()[0]}",
+            code=NO_SUCH_PATH,
+            hint="credentials, region and endpoint come from the environment, by the names that the store's tools use",
+        ) from error
+    start = len(inside.rstrip("/")) + 1
+    named = [(file, file.path[start:]) for file in below if file.type == pa_fs.FileType.File]
+    return [
+        ListedFile(location.below(name).address, name, file.size, _moment(file.mtime_ns))
+        for file, name in named
+        if not _hidden(name)
+    ]
+
+
+def _location(uri: str) -> Location:
+    found = Location.of_events(uri)
+    if found is None:
+        hint = f"give a path, or a URI that begins with {', '.join(f'{scheme}://' for scheme in SCHEMES)}"
+        raise StreamError(f"events cannot be read from {uri}", code=NO_SUCH_PATH, hint=hint)
+    return found
+
+
+def _hidden(name: str) -> bool:
+    return any(part.startswith((".", "_")) for part in name.split("/"))
+
+
+def _moment(nanoseconds: int | None) -> datetime | None:
+    return None if nanoseconds is None else _EPOCH + timedelta(microseconds=nanoseconds // 1000)
