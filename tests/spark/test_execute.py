@@ -12,12 +12,20 @@ import pytest
 
 from hamlet_core.errors import HamletError
 from pipelines.reading import ColumnOptions
+from pipelines.steps import execute as execute_step
 from pipelines.steps.execute import ExecuteReport, execute
 from pipelines.steps.ingest import ingest
 from pipelines.steps.planning import needs_of
 from pipelines.steps.publish import publish
 from resources.warehouse import Warehouse
-from tests.spark.pipeline_cases import expected_rows, settings_for, stream, table_rows, write_csv
+from tests.spark.pipeline_cases import (
+    RESULT_COLUMNS,
+    expected_rows,
+    settings_for,
+    stream,
+    table_rows,
+    write_csv,
+)
 
 GROWTH = """growth: RETURN base, COUNT(*), MIN(d.trips) PATTERN Day d+
 WHERE [base] AND d.trips > NEXT(d).trips GROUP-BY base WITHIN 28 days SLIDE 7 days"""
@@ -64,6 +72,17 @@ def test_tasks_read_the_events_in_other_processes_than_the_driver(computed):
     assert os.getpid() not in {task.pid for task in report.tasks}
     relevant = stream().filter(pc.field("type").isin(["A", "B"])).num_rows
     assert sum(task.events for task in by_bucket) == relevant
+
+
+@pytest.mark.parametrize("path", ["files", "shuffle"])
+def test_results_of_many_days_come_in_a_file_a_day(spark, computed, tmp_path, monkeypatch, path):
+    settings = settings_for(Path(computed[0].source.path), tmp_path / "warehouse", path=path)
+    monkeypatch.setattr(execute_step, "MOST_FILES", 0)
+    warehouse, _ = compute(spark, settings)
+    rows = table_rows(warehouse, "computed_aggregates", (*RESULT_COLUMNS, "day"))
+    assert rows == table_rows(computed[1], "computed_aggregates", (*RESULT_COLUMNS, "day"))
+    days = [file.partition["day"] for file in warehouse.files("computed_aggregates")]
+    assert len(days) == len(set(days)) == len({row["day"] for row in rows}) > 2
 
 
 def test_publishing_twice_gives_the_same_rows_once(spark, computed):
