@@ -12,15 +12,18 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from pipelines.cli import main as hamlet
 from resources import warehouse as warehouse_module
+from resources.data_files import FileWriter
 from resources.warehouse import Warehouse
 from tests.spark.pipeline_cases import table_rows
 
 KIB = 1 << 10
-# After which write, and how much is left then: before Spark starts, within a write of Spark, before a small write.
-MOMENTS = (("", 100), ("create:events", 1_100), ("replace:computed_aggregates", 200))
+# After which write, and how much is left then: before Spark starts, within a write of Spark, within one of the tasks
+# themselves, before a small write.
+MOMENTS = (("", 100), ("create:events", 1_100), ("writer", 60), ("append:computed_aggregates", 200))
 
 
 def main() -> int:
@@ -38,7 +41,14 @@ def main() -> int:
         print("run", file=sys.stderr, flush=True)
         codes.append(hamlet([*arguments, "--arithmetic", "exact"]))
 
-    passed = warehouse_module.passed
+    passed, writer = warehouse_module.passed, Warehouse.writer
+
+    def writer_that_is_noticed(self: Warehouse, *arguments: Any) -> FileWriter:
+        found = writer(self, *arguments)
+        warehouse_module.passed("writer")
+        return found
+
+    Warehouse.writer = writer_that_is_noticed  # type: ignore[method-assign]
     for write, left in MOMENTS:
 
         def fill_after(done: str, write: str = write, left: int = left) -> None:

@@ -91,9 +91,9 @@ def test_a_full_disk_is_named_and_after_making_room_the_next_run_goes_on(tmp_pat
     )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout.splitlines()[-1])
-    assert said["codes"] == [1, 1, 1, 0], done.stderr
+    assert said["codes"] == [1, 1, 1, 1, 0], done.stderr
     assert not RAW.search(done.stderr), done.stderr
-    for one in done.stderr.split("run\n")[1:4]:
+    for one in done.stderr.split("run\n")[1:5]:
         (error,) = [line for line in one.splitlines() if line.startswith("Error")]
         assert re.match(rf"Error: \[E510\] the disk of {place}\S* is full: \S+ KiB of 32 MiB are left", error)
     assert said["rows"] == [repr(row) for row in expected_rows(settings_for(events, place))]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.dagster.test_tour import docs_tests
+from tests.unit.pipelines import test_docs as docs
 
 
 def test_the_tutorial_can_be_followed(tmp_path: Path) -> None:
-    docs = docs_tests()
     blocks = docs.marked("run-tutorial")
     unmarked = [
         block.text for block in docs.blocks() if block.page == "tutorial.md" and block.mark != "run-tutorial"
