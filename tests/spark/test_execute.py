@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from pipelines.steps.execute import ExecuteReport, execute
 from pipelines.steps.ingest import ingest
 from pipelines.steps.planning import needs_of
 from pipelines.steps.publish import publish
+from resources import warehouse as warehouse_module
 from resources.warehouse import Warehouse
 from tests.spark.pipeline_cases import (
     RESULT_COLUMNS,
@@ -83,6 +85,33 @@ def test_results_of_many_days_come_in_a_file_a_day(spark, computed, tmp_path, mo
     assert rows == table_rows(computed[1], "computed_aggregates", (*RESULT_COLUMNS, "day"))
     days = [file.partition["day"] for file in warehouse.files("computed_aggregates")]
     assert len(days) == len(set(days)) == len({row["day"] for row in rows}) > 2
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize(
+    "write", ["delete:computed_partitions", "delete:computed_aggregates", "append:computed_aggregates"]
+)
+def test_results_that_are_replaced_by_a_run_that_is_killed_are_made_good(
+    spark, computed, tmp_path, monkeypatch, write
+):
+    settings = settings_for(Path(computed[0].source.path), tmp_path / "warehouse")
+    warehouse, _ = compute(spark, settings)
+    other = replace(settings, execute=replace(settings.execute, arithmetic="modular"))
+
+    def die(done: str) -> None:
+        if done == write:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(warehouse_module, "passed", die)
+        with pytest.raises(Killed):
+            execute(spark, warehouse, other, "run-2")
+    for again in (other, settings):
+        assert execute(spark, warehouse, again, "run-3").tasks
+        assert table_rows(warehouse, "computed_aggregates") == expected_rows(again)
 
 
 def test_publishing_twice_gives_the_same_rows_once(spark, computed):
