@@ -72,8 +72,8 @@ REST   := tests/unit/pipelines tests/unit/resources tests/golden/cli
 test: setup
 	$(PY) -m pytest -q -n 2 -m 'not slow' $(CORE) $(REST:%=--ignore=%)
 	$(PY) -m pytest -q -n 2 -m 'not slow and not dagster' tests/architecture $(REST)
-	$(PY) -m pytest -q -n 2 --dist loadfile -m 'spark and not slow' tests/spark
-	$(PY) -m pytest -q -n 2 --dist loadfile -m 'dagster and not browser and not slow' tests/dagster
+	$(PY) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m 'spark and not slow' tests/spark
+	$(PY) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m 'dagster and not browser and not slow' tests/dagster
 	$(PY) -m pytest -q -m 'browser and not slow' tests/dagster
 
 slow: setup

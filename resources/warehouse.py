@@ -274,8 +274,7 @@ class Warehouse:
     def add_files(self, files: pa.Table, table: Table) -> None:
         """Add files that tasks have written, rows of `NEW_FILES`, in one commit."""
         found = self.open(table.name)
-        said = self.commit_properties("append", table.name)
-        try:
+        with self._commit_here("append", table) as said:
             found.create_write_transaction(
                 add_actions(files),
                 "append",
@@ -283,12 +282,6 @@ class Warehouse:
                 partition_by=list(table.partition),
                 commit_properties=said,
             )
-        except DeltaError as failure:
-            known = explained_by_delta_rs(failure, table.name, table.checks)
-            if known is None:
-                raise
-            raise known from failure
-        passed(f"append:{table.name}")
 
     def replace_rows(
         self, spark: SparkSession, rows: Sequence[dict[str, object]], table: Table, where: str
@@ -312,12 +305,10 @@ class Warehouse:
         where: str | None,
     ) -> None:
         self.create(spark, table)
-        require_room(self.location.local)
         found = pa.Table.from_pylist(list(rows), schema=table.schema.remove_metadata())
         path, options = self.path_of(table.name), self.location.storage_options()
         more = {"where": where} if where else {}
-        said = self.commit_properties(write, table.name, **more)
-        try:
+        with self._commit_here(write, table, **more) as said:
             if where is None:
                 deltalake.write_deltalake(
                     path, found, mode="append", storage_options=options, commit_properties=said
@@ -331,6 +322,13 @@ class Warehouse:
                     storage_options=options,
                     commit_properties=said,
                 )
+
+    @contextlib.contextmanager
+    def _commit_here(self, write: str, table: Table, **more: str) -> Iterator[deltalake.CommitProperties]:
+        """Around one commit without Spark, as `_commit` is around one of Spark: what it says, and what failures mean."""
+        require_room(self.location.local)
+        try:
+            yield self.commit_properties(write, table.name, **more)
         except DeltaError as failure:
             known = explained_by_delta_rs(failure, table.name, table.checks)
             if known is None:
