@@ -227,8 +227,8 @@ def sharing_picture(warehouse: Warehouse, workload: str) -> bytes:
     rows = _decisions(warehouse, workload)
     if not rows.num_rows:
         return message(
-            f"No sharing decisions are recorded for {short(workload, 60)}:\n"
-            "the engine of its last run folded every query in lanes of its own."
+            f"No decisions were taken burst by burst for {short(workload, 60)}:\n"
+            "what its queries share is found in their plan, see the picture there."
         )
     with styled():
         return png(_sharing(rows, workload))

@@ -26,8 +26,8 @@ from tests.dagster import main_run
 from tests.dagster.folder_cases import DAILY, JAMS, make_folder
 from tests.spark.pipeline_cases import sorted_rows, stream, write_csv
 
-# Run by run, these say when and by whom, not what.
-OF_THE_RUN = {"ingested_at", "run_id", "events_version", "events_until"}
+# Run by run, these say when and by whom, not what; files are written anew for each.
+OF_THE_RUN = {"ingested_at", "run_id", "events_version", "events_until", "modified"}
 OF_EACH_RUN = {"run_metrics"}
 SECONDS = 240
 MOMENTS = 10
