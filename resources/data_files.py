@@ -124,6 +124,14 @@ def parquet(
     return ds.FileSystemDataset(fragments, schema, read, files)
 
 
+def remove_begun_log(place: Location) -> None:
+    """Remove the log of a table if no commit is in it: a killed `create` leaves it, and Delta takes it for a lost table."""
+    log = place.below("_delta_log")
+    if log.is_folder and not any(file.extension in ("json", "parquet") for file in log.files()):
+        files, path = log.filesystem()
+        files.delete_dir(path)
+
+
 def statistics_of(file: pq.FileMetaData, names: Sequence[str]) -> dict[str, Any]:
     """Number of rows, and extremes of these columns, in the words of Delta's protocol (per-file statistics)."""
     lowest, highest, missing = {}, {}, {}

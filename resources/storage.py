@@ -152,11 +152,17 @@ class Location:
             options.setdefault("AWS_ALLOW_HTTP", "true")
         return options
 
+    @property
+    def is_folder(self) -> bool:
+        """Whether there is such a folder."""
+        files, path = self.filesystem()
+        return bool(files.get_file_info(path).type == pa_fs.FileType.Directory)
+
     def folders(self) -> tuple[str, ...]:
         """The names of the folders directly in this one, sorted; none where it does not exist."""
-        files, path = self.filesystem()
-        if files.get_file_info(path).type != pa_fs.FileType.Directory:
+        if not self.is_folder:
             return ()
+        files, path = self.filesystem()
         found = files.get_file_info(pa_fs.FileSelector(path))
         return tuple(sorted(one.base_name for one in found if one.type == pa_fs.FileType.Directory))
 

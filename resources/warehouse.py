@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from resources.data_files import FileWriter, add_actions, parquet
+from resources.data_files import FileWriter, add_actions, parquet, remove_begun_log
 from resources.delta_errors import explained, explained_by_delta_rs, overtaken
 from resources.failures import require_room
 from resources.migrations import Stored, pending, properties_of, refuse_newer
@@ -187,6 +187,7 @@ class Warehouse:
         if self.exists(table.name):
             self.migrate(spark, table)
             return
+        remove_begun_log(self.location.below(table.name))
         # Delta takes file:///x and file:/x for two places, and says itself the second.
         place = self.path_of(table.name).replace("file:///", "file:/", 1)
         builder = DeltaTable.createIfNotExists(spark).location(place).comment(table.comment)

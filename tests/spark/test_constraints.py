@@ -13,7 +13,9 @@ from hamlet_core.errors import HamletError
 from pipelines.main_job import run_main_job
 from resources import tables
 from resources import warehouse as warehouse_module
+from resources.data_files import remove_begun_log
 from resources.migrations import VERSION, schema_version
+from resources.storage import Location
 from resources.tables import Table
 from resources.warehouse import Warehouse, equal, frame_of, spark_schema
 from tests.spark.pipeline_cases import expected_rows, settings_for, stream, table_rows, write_csv
@@ -256,6 +258,30 @@ def test_a_table_of_a_newer_version_is_refused_by_every_door(spark, job, tmp_pat
     ):
         with pytest.raises(HamletError, match=r"E527.*events has schema version 3.*knows 2"):
             door()
+
+
+def test_a_table_whose_creation_was_killed_is_created_again(spark, tmp_path):
+    warehouse = Warehouse(tmp_path)
+    log = tmp_path / "run_metrics" / "_delta_log"
+    (log / "_staged_commits").mkdir(parents=True)
+    (log / ".00000000000000000000.json.0b5d.tmp").write_text("{")
+    add(spark, warehouse, [GOOD["run_metrics"][1]], tables.METRICS)
+    assert warehouse.rows("run_metrics").num_rows == 1
+
+
+def test_a_log_with_a_commit_is_never_removed(tmp_path):
+    log = tmp_path / "t" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / "00000000000000000000.json").write_text("{}")
+    remove_begun_log(Location.of(tmp_path / "t"))
+    assert log.is_dir()
+    (log / "00000000000000000000.json").rename(log / "00000000000000000010.checkpoint.parquet")
+    remove_begun_log(Location.of(tmp_path / "t"))
+    assert log.is_dir()
+    (log / "00000000000000000010.checkpoint.parquet").unlink()
+    remove_begun_log(Location.of(tmp_path / "t"))
+    assert not log.exists()
+    remove_begun_log(Location.of(tmp_path / "t"))
 
 
 def test_two_writers_on_one_partition_are_one_clear_error(spark, tmp_path, monkeypatch):
