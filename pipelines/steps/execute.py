@@ -33,6 +33,7 @@ from pipelines.steps.task_rows import (
     TaskInput,
     TaskReport,
     errors_received,
+    errors_sent,
     refuse_what_cannot_fit,
 )
 from resources import tables
@@ -186,7 +187,8 @@ def _run(
     unit = shared.unit
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return writer.write(labelled(batch, labels, unit) for batch in batches)
+        with errors_sent():
+            yield from writer.write(labelled(batch, labels, unit) for batch in batches)
 
     with errors_received():
         return together([stage.then(write) for stage in stages], NEW_FILES).toArrow()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,12 +12,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
 from hamlet_core import PARTIAL_SCHEMA, Workload, merge_partials
+from pipelines.spans import microseconds
 from pipelines.steps.stages import Stage, together
 from pipelines.steps.task_rows import TASK_SCHEMA, as_task_rows
 from resources import tables
+from resources.storage import WarehouseError
 
 RESULT_SCHEMA = tables.COMPUTED.schema.remove_metadata()
 _DAY = 86_400_000_000
+_LAST = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,11 @@ def with_day(rows: DataFrame, unit: int) -> DataFrame:
 
 
 def labelled(rows: pa.RecordBatch, labels: Labels, unit: int) -> pa.RecordBatch:
-    """Result rows, whose window bounds count `unit` microseconds, as rows of `computed_aggregates`."""
+    """Result rows, whose window bounds count `unit` microseconds, as rows of `computed_aggregates`.
+
+    WarehouseError for a window that begins or ends in a year that not every reader of the tables knows.
+    """
+    _refuse_far_windows(rows, unit)
     start, end = (
         pc.multiply(rows.column(name), pa.scalar(unit, pa.int64())) for name in ("window_start", "window_end")
     )
@@ -81,3 +89,16 @@ def labelled(rows: pa.RecordBatch, labels: Labels, unit: int) -> pa.RecordBatch:
         made[name] = pa.repeat(getattr(labels, name), rows.num_rows)
     columns = [made[name] if name in made else rows.column(name) for name in RESULT_SCHEMA.names]
     return pa.RecordBatch.from_arrays(columns, schema=RESULT_SCHEMA)
+
+
+def _refuse_far_windows(rows: pa.RecordBatch, unit: int) -> None:
+    low, high = -(-microseconds(datetime.min.replace(tzinfo=UTC)) // unit), microseconds(_LAST) // unit
+    far = pc.or_(pc.less(rows.column("window_start"), low), pc.greater(rows.column("window_end"), high))
+    if not pc.any(far).as_py():
+        return
+    query = rows.column("query").filter(far)[0].as_py()
+    raise WarehouseError(
+        f"query {query}: a window begins or ends outside of the years 1 to 9999, which is all that tables can hold",
+        code="E537",
+        hint="choose a shorter WITHIN or another origin; `hamlet run` has no such limit for integer times",
+    )

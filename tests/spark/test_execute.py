@@ -114,6 +114,14 @@ def test_results_that_are_replaced_by_a_run_that_is_killed_are_made_good(
         assert table_rows(warehouse, "computed_aggregates") == expected_rows(again)
 
 
+def test_windows_that_tables_cannot_hold_are_refused_and_leave_nothing(spark, computed, tmp_path):
+    text = "far: RETURN COUNT(*) PATTERN SEQ(A a, B b+) WITHIN 400000000000 s"
+    settings = settings_for(Path(computed[0].source.path), tmp_path / "warehouse", text=text)
+    with pytest.raises(HamletError, match=r"E537.*query far: a window begins or ends outside"):
+        compute(spark, settings)
+    assert Warehouse(settings.warehouse).rows("computed_aggregates").num_rows == 0
+
+
 def test_publishing_twice_gives_the_same_rows_once(spark, computed):
     settings, warehouse, _ = computed
     expected = table_rows(warehouse, "computed_aggregates")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from pipelines.checks.rules import cell
 from pipelines.checks.sampling import from_results, scramble
 from pipelines.settings import ExecuteOptions
 from pipelines.spans import Partition, Span
-from pipelines.steps.merging import RESULT_SCHEMA, merged_rows
+from pipelines.steps.merging import RESULT_SCHEMA, Labels, labelled, merged_rows
 from pipelines.steps.task_rows import (
     TASK_SCHEMA,
     TaskError,
@@ -24,6 +24,7 @@ from pipelines.steps.task_rows import (
     errors_received,
     errors_sent,
 )
+from resources.storage import WarehouseError
 
 TEXT = "q: RETURN g, COUNT(*) PATTERN A GROUP-BY g WITHIN 1 min"
 EVENTS = pa.table({"time": [-61, -1, 0, 59], "type": ["A"] * 4, "g": ["x", "x", "y", "x"]})
@@ -54,6 +55,37 @@ def test_partial_rows_of_several_tasks_add_up():
     assert merged_rows(pa.concat_tables(tasks), parse(TEXT), "exact").to_pylist() == merged()
     twice = merged_rows(pa.concat_tables([tasks[0], tasks[0]]), parse(TEXT), "exact").to_pylist()
     assert [row["exact"] for row in twice] == ["2", "2"]
+
+
+LABELS = Labels("w", "h", "run", 3)
+SECOND = 1_000_000
+
+
+def bounds(start: int, end: int) -> pa.RecordBatch:
+    row = {"query": "q", "window_start": start, "window_end": end, "group_key": "{}", "aggregate": "COUNT(*)"}
+    return pa.RecordBatch.from_pylist([row], schema=TASK_SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "day"),
+    [(0, 86_400, date(1970, 1, 1)), (-1, 0, date(1969, 12, 31)), (0, 86_401, date(1970, 1, 2))],
+)
+def test_a_result_belongs_to_the_day_in_which_its_window_ends(start, end, day):
+    (row,) = labelled(bounds(start, end), LABELS, SECOND).to_pylist()
+    assert (row["day"], row["workload"], row["workload_hash"], row["run_id"], row["events_version"]) == (
+        day, "w", "h", "run", 3,
+    )  # fmt: skip
+    assert row["window_end"] == datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=end)
+
+
+@pytest.mark.parametrize("unit", [1, SECOND, 86_400 * SECOND])
+def test_windows_beyond_the_years_of_the_tables_are_refused(unit):
+    low, high = -(62_135_596_800_000_000 // unit), 253_402_300_799_999_999 // unit
+    (row,) = labelled(bounds(low, high), LABELS, unit).to_pylist()
+    assert (row["window_start"].year, row["window_end"].year) == (1, 9999)
+    for start, end in ((low - 1, high), (low, high + 1), (0, 2**62 // unit)):
+        with pytest.raises(WarehouseError, match=r"E537.*query q.*years 1 to 9999"):
+            labelled(bounds(start, end), LABELS, unit)
 
 
 def test_finished_rows_are_what_partial_rows_become_and_pass_the_merge_unchanged():
