@@ -65,7 +65,7 @@ def with_timestamps(rows: DataFrame, unit: int) -> DataFrame:
 
 def with_day(rows: DataFrame, unit: int) -> DataFrame:
     """With a column by which rows that belong into one file can be brought together."""
-    return rows.withColumn("day", expr(f"(window_end * {unit}L - 1) div {_DAY}L"))
+    return rows.withColumn("day", expr(f"(window_end - 1) div {_DAY // unit}L"))
 
 
 def labelled(rows: pa.RecordBatch, labels: Labels, unit: int) -> pa.RecordBatch:

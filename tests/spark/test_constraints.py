@@ -140,7 +140,7 @@ def test_readers_need_version_one_and_writers_three(filled, name):
     protocol = filled.open(name).protocol()
     assert (protocol.min_reader_version, protocol.reader_features) == (1, None)
     assert (protocol.min_writer_version, protocol.writer_features) == (3, None)
-    assert filled.properties(name)[VERSION] == "2"
+    assert filled.properties(name)[VERSION] == str(schema_version(name))
     assert filled.rows(name).num_rows == 1
 
 
