@@ -94,7 +94,7 @@ class FolderConfiguration(PipelineResource):
     @contextlib.contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["PipelineResource"]:
         """As every pipeline, with the folder as it is now."""
-        self._found = self._read()
+        self._found = WorkloadFolder.read(Path(self.folder))
         with super().yield_for_execution(context) as pipeline:
             yield pipeline
 

@@ -72,10 +72,10 @@ def ingest(spark: SparkSession, warehouse: Warehouse, source: Source, needs: Nee
     Raises StreamError (no such path or column) and WarehouseError (changed file, impossible or retyped column) before
     anything is written, and WarehouseError if there is still no table of events afterwards.
     """
-    files = discover(source.path, Ledger.of(warehouse).known)
+    ledger = Ledger.of(warehouse)
+    files = discover(source.path, ledger.known)
     for table in tables.ALL:
         warehouse.migrate(spark, table)
-    ledger = Ledger.of(warehouse)
     killed = remove_killed_ingests(spark, warehouse, ledger)
     fresh, skipped = ledger.sift(files)
     _refuse_other_options(warehouse, source)

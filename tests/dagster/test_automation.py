@@ -9,6 +9,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from pipelines.assets.configuration import FolderConfiguration
 from pipelines.definitions import INGEST_JOB, definitions
 from tests.dagster.folder_cases import DAILY, JAMS, drop, make_folder
 
@@ -110,3 +111,14 @@ def test_a_broken_workload_fails_with_its_mistake_and_is_not_tried_again(folder:
     )
     (failed,) = [event for event in done.all_events if event.is_step_failure]
     assert "line 1, column" in str(failed.step_failure_data.user_failure_data.description)
+
+
+def test_a_run_sees_one_text_of_its_folder_and_the_next_run_the_next(folder: Path) -> None:
+    configuration, file = FolderConfiguration(folder=str(folder)), folder / "jams.hamlet"
+    before = file.read_text(encoding="utf-8")
+    with configuration.yield_for_execution(dg.build_init_resource_context()) as pipeline:
+        file.write_text(before + "\n-- edited\n", encoding="utf-8")
+        assert pipeline.settings("jams").workload.text == before
+    with configuration.yield_for_execution(dg.build_init_resource_context()) as pipeline:
+        assert pipeline.settings("jams").workload.text == before + "\n-- edited\n"
+    file.write_text(before, encoding="utf-8")

@@ -28,6 +28,10 @@ RESULT_COLUMNS = (
 )  # fmt: skip
 
 
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
 def stream(rows: int = 400, seed: int = 1, days: int = 2) -> pa.Table:
     """Events in integer seconds: crowds of 40 within a minute, around the epoch, midnights and noons."""
     draw = random.Random(seed)

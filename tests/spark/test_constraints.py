@@ -18,7 +18,7 @@ from resources.migrations import VERSION, schema_version
 from resources.storage import Location
 from resources.tables import Table
 from resources.warehouse import Warehouse, equal, frame_of, spark_schema
-from tests.spark.pipeline_cases import expected_rows, settings_for, stream, table_rows, write_csv
+from tests.spark.pipeline_cases import Killed, expected_rows, settings_for, stream, table_rows, write_csv
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 RESULT: dict[str, object] = {
@@ -173,10 +173,6 @@ def job(spark, tmp_path_factory):
 def squeezed(sql: str) -> str:
     """Delta writes the tokens of a constraint that is added later with blanks between them."""
     return "".join(sql.split())
-
-
-class Killed(BaseException):
-    """Stands for the end of the process."""
 
 
 def test_a_job_migrates_an_old_warehouse_however_often_it_is_killed(spark, job, tmp_path, monkeypatch):

@@ -22,6 +22,7 @@ from resources import warehouse as warehouse_module
 from resources.warehouse import Warehouse
 from tests.spark.pipeline_cases import (
     RESULT_COLUMNS,
+    Killed,
     expected_rows,
     settings_for,
     stream,
@@ -85,10 +86,6 @@ def test_results_of_many_days_come_in_a_file_a_day(spark, computed, tmp_path, mo
     assert rows == table_rows(computed[1], "computed_aggregates", (*RESULT_COLUMNS, "day"))
     days = [file.partition["day"] for file in warehouse.files("computed_aggregates")]
     assert len(days) == len(set(days)) == len({row["day"] for row in rows}) > 2
-
-
-class Killed(BaseException):
-    """Stands for the end of the process."""
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from pipelines.steps.ingest import IngestReport, Needs, ingest
 from pipelines.steps.layout import Layout
 from resources import warehouse as warehouse_module
 from resources.warehouse import Warehouse
-from tests.spark.pipeline_cases import sorted_rows, stream, write_csv
+from tests.spark.pipeline_cases import Killed, sorted_rows, stream, write_csv
 
 NEEDS = Needs(frozenset({"v"}), (frozenset({"k", "g"}), frozenset({"k"})))
 GOOD = "time,type,k,v\n1,A,x,1\n2,B,x,2\n3,B,y,\n"
@@ -86,10 +86,6 @@ def test_a_changed_file_is_refused_before_anything_is_written(spark, warehouse, 
         bring(spark, warehouse, inbox)
     assert "new warehouse" in refused.value.hint
     assert len(events_of(warehouse)) == 4
-
-
-class Killed(BaseException):
-    """Stands for the end of the process."""
 
 
 @pytest.mark.parametrize("write", ["append:events", "append:events_quarantine"])
