@@ -230,8 +230,8 @@ def _fold(
         from hamlet_core.engines.hamlet.engine import fold_workload
 
         work = Work()
-        questions, share = _questions(analysed, specs, shapes), options.policy != "never"
-        stretches = fold_workload(questions, stream, numbers.name, work, text, share=share)
+        questions = _questions(analysed, specs, shapes)
+        stretches = fold_workload(questions, stream, numbers.name, work, text, sharing=options.sharing)
         return Folded(stream, shapes, numbers, work, stretches)
     rows: list[PartialRow] = []
     matched = 0

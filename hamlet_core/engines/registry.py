@@ -8,6 +8,7 @@ from hamlet_core.algebra.arithmetic import ARITHMETICS
 from hamlet_core.engines import greta, two_step
 from hamlet_core.engines.partitions import Evaluate
 from hamlet_core.errors import StreamError
+from hamlet_core.sharing.options import CHOICES, COST_MODELS, POLICIES, Sharing
 
 EVALUATORS: dict[str, Evaluate] = {"greta": greta.evaluate, "two_step": two_step.evaluate}
 """Engines that take one window of one query after the other: (query, rows of a window) -> element by sides."""
@@ -16,9 +17,6 @@ DEFAULT_ENGINE = "hamlet"
 
 ENGINES = (DEFAULT_ENGINE, *EVALUATORS)
 """Names, as in `run(engine=...)`; `hamlet` takes the whole workload in one pass, compiled."""
-
-POLICIES = ("dynamic", "always", "never")
-COST_MODELS = ("measured", "paper")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +27,8 @@ class Options:
     policy: str = "dynamic"
     cost_model: str = "measured"
     arithmetic: str = "scaled"
+    choice: str = "guarded"
+    log: bool = False
 
     def __post_init__(self) -> None:
         allowed = {
@@ -36,6 +36,7 @@ class Options:
             "policy": POLICIES,
             "cost_model": COST_MODELS,
             "arithmetic": tuple(ARITHMETICS),
+            "choice": CHOICES,
         }
         for name, values in allowed.items():
             value = getattr(self, name)
@@ -43,3 +44,8 @@ class Options:
                 raise StreamError(
                     f"unknown {name} {value!r}", code="E210", hint=f"use one of {', '.join(values)}"
                 )
+
+    @property
+    def sharing(self) -> Sharing:
+        """How the engine hamlet decides who shares."""
+        return Sharing(self.policy, self.cost_model, self.choice, log=self.log)

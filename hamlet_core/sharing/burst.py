@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from hamlet_core.errors import InvariantError
+from hamlet_core.sharing.reasons import Reason
 
 QuerySet = tuple[int, ...]
 """Queries in ascending order."""
@@ -24,6 +25,36 @@ class OpenGraphlet:
     """Before the burst in hand."""
 
 
+class Access(Enum):
+    """How an event finds the sum of the older events that it may follow."""
+
+    TOTAL = "a running total"
+    TREE = "an ordered tree"
+    SCAN = "a scan"
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """What the measured cost model knows of the state that queries of a group keep, beside the burst."""
+
+    access: Access = Access.TOTAL
+    stored: int = 0
+    """Events that a tree or scan of this window holds in the end."""
+    fed: int = 0
+    """Those that the open graphlet has put there."""
+    numbers: tuple[int, ...] | None = None
+    """By query: numbers of its element, sums included (None: one each)."""
+    lane_numbers: int = 1
+    """Numbers of a snapshot lane."""
+    inputs: tuple[tuple[int, ...], ...] | None = None
+    """By query: its different inputs. A tree keeps a lane for each, not one per graphlet (None: all are one)."""
+    later_events: int = 0
+    """Events that will read what this burst leaves in a tree or scan, and `later_differing` those of them on which
+    queries differ.
+    """
+    later_differing: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Burst:
     """Statistics of one burst of one event type for the queries that may share it.
@@ -37,11 +68,12 @@ class Burst:
     """Events that the queries have matched in their longest open window, this burst included."""
     types_per_query: int
     signatures: tuple[tuple[int, ...], ...]
-    open: OpenGraphlet | None = None
+    open: tuple[OpenGraphlet, ...] = ()
     graphlet_events: int | None = None
     """Of the graphlet that a set other than the open one would get (None: those of the burst)."""
     begun: bool = True
     """Whether a burst came before that no queries shared."""
+    storage: Storage = Storage()
 
     def __post_init__(self) -> None:
         lengths = {len(signature) for signature in self.signatures}
@@ -57,24 +89,48 @@ class Burst:
         """All of them."""
         return tuple(range(len(self.signatures)))
 
+    def continues(self, sets: Sequence[QuerySet]) -> bool:
+        """Whether a plan leaves the open graphlets as they are."""
+        return bool(self.open) and tuple(sets) == tuple(one.queries for one in self.open)
+
+    def opened(self, queries: QuerySet) -> OpenGraphlet | None:
+        """The open graphlet of exactly these queries."""
+        return next((one for one in self.open if one.queries == queries), None)
+
     def disagreements(self, queries: Iterable[int]) -> int:
         """Events on which members of a set have two or more signatures."""
         return sum(
             len(set(event)) > 1 for event in zip(*(self.signatures[one] for one in queries), strict=True)
         )
 
-    def snapshots(self, queries: QuerySet) -> tuple[int, int]:
-        """(snapshots_created, snapshots_carried) if a set shares the burst."""
+    def snapshots(self, queries: QuerySet, *, continuing: bool) -> tuple[int, int]:
+        """(snapshots_created, snapshots_carried) if a set shares the burst; `continuing`: in its open graphlet."""
         own = self.disagreements(queries)
-        if self.open is not None and self.open.queries == queries:
-            return own, self.open.snapshots + own
-        return 1 + own, 1 + own
+        known = self.opened(queries) if continuing else None
+        if known is not None:
+            return own, known.snapshots + own
+        opening = self._inputs(queries)
+        return opening + own, opening + own
 
-    def events_of_graphlet(self, queries: QuerySet) -> int:
+    def events_of_graphlet(self, queries: QuerySet, *, continuing: bool) -> int:
         """Events of the set's graphlet once the burst is in it."""
-        if self.open is not None and self.open.queries == queries:
-            return self.open.events + self.burst_events
+        known = self.opened(queries) if continuing else None
+        if known is not None:
+            return known.events + self.burst_events
         return self.burst_events if self.graphlet_events is None else self.graphlet_events
+
+    def numbers(self, queries: QuerySet) -> int:
+        """Numbers that the queries keep, each by itself."""
+        return (
+            len(queries)
+            if self.storage.numbers is None
+            else sum(self.storage.numbers[one] for one in queries)
+        )
+
+    def _inputs(self, queries: QuerySet) -> int:
+        if self.storage.inputs is None:
+            return 1
+        return len({one for query in queries for one in self.storage.inputs[query]})
 
     def classes(self) -> list[QuerySet]:
         """Queries with equal signatures; the largest class, or the one with the first query, is the first."""
@@ -94,7 +150,7 @@ class Outcome(Enum):
     CONTINUE = "continue"
     """The open graphlet takes the burst."""
     SPLIT = "split"
-    """The open graphlet closes: its snapshots are replaced by their values, which costs nothing."""
+    """The open graphlet closes: its snapshots are replaced by their values."""
     MERGE = "merge"
     """Queries that went alone share again: one snapshot takes up what they have come to."""
     APART = "apart"
@@ -112,4 +168,6 @@ class Decision:
     """Of the plan that was chosen."""
     cost_alone: float
     """If every query goes by itself."""
-    reason: str
+    cost_shared: float
+    """If queries share: of the plan that was chosen or, where nobody shares, of the cheapest other one looked at."""
+    reason: Reason

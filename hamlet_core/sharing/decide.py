@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from hamlet_core.sharing.burst import Burst, Decision, Outcome, QuerySet
 from hamlet_core.sharing.costs import CostModel, Paper, plan_cost
+from hamlet_core.sharing.reasons import Reason
 
 Sets = tuple[QuerySet, ...]
+Plan = tuple[Sets, Reason]
 
 
 def decide(
@@ -16,21 +18,20 @@ def decide(
     `policy` "always" lets everybody share, "never" nobody, "dynamic" decides by cost; `choice` "paper" believes the
     pruning rules of the paper, "guarded" compares their plan with simpler ones. Costs O(noisy queries) plans.
     """
-    sets, reason = _choose(burst, policy, choice, model)
-    alone = model.alone(burst, burst.queries)
-    return Decision(sets, _outcome(burst, sets), plan_cost(model, burst, sets), alone, reason)
-
-
-def _choose(burst: Burst, policy: str, choice: str, model: CostModel) -> tuple[Sets, str]:
     everybody = burst.queries
     if policy == "never" or len(everybody) < 2:
-        return (), f"policy {policy}" if policy == "never" else "no two queries"
-    if policy == "always":
-        return (everybody,), "policy always"
-    pruned = without_costly(burst, model)
-    if choice == "paper":
-        return _sharing([pruned]), "quiet queries, and noisy ones that cost no more with them"
-    return _guarded(burst, pruned, model)
+        plans: list[Plan] = [((), Reason.NEVER if policy == "never" else Reason.ONE)]
+    elif policy == "always":
+        plans = [((everybody,), Reason.ALWAYS)]
+    elif choice == "paper":
+        plans = [(_sharing([without_costly(burst, model)]), Reason.PAPER)]
+    else:
+        plans = _guarded(burst, model)
+    costs = [plan_cost(model, burst, sets) for sets, _ in plans]
+    cost, (sets, reason) = min(zip(costs, plans, strict=True), key=lambda one: one[0])  # the first of equals
+    others = [other for other, (own, _) in zip(costs, plans, strict=True) if own]
+    shared = cost if sets else min(others, default=plan_cost(model, burst, [everybody]))
+    return Decision(sets, _outcome(burst, sets), cost, plan_cost(model, burst, ()), shared, reason)
 
 
 def without_costly(burst: Burst, model: CostModel) -> QuerySet:
@@ -46,21 +47,25 @@ def without_costly(burst: Burst, model: CostModel) -> QuerySet:
     return tuple(query for query in everybody if query not in costly)
 
 
-def _guarded(burst: Burst, pruned: QuerySet, model: CostModel) -> tuple[Sets, str]:
-    """The cheapest of a few plans; on a tie nobody shares, or else the open graphlet goes on.
+def _guarded(burst: Burst, model: CostModel) -> list[Plan]:
+    """A few plans, in the order that settles a tie: nobody shares, or else the open graphlets go on.
 
     Costs of disjoint sets add up: the classes that gain by sharing are together as cheap as any of them, or all.
     """
-    plans: list[tuple[Sets, str]] = [((), "sharing gains nothing")]
-    if burst.open is not None:
-        plans.append(((burst.open.queries,), "the open graphlet goes on"))
-    gaining = [own for own in burst.classes() if model.shared(burst, own) < model.alone(burst, own)]
-    plans += [
-        (_sharing([pruned]), "noisy queries stay where they cost no more"),
-        ((burst.queries,), "everybody is cheapest"),
-        (_sharing(gaining), "each class of equal signatures that gains"),
+    plans: list[Plan] = [((), Reason.NOTHING_GAINED)]
+    if burst.open:
+        plans.append((tuple(one.queries for one in burst.open), Reason.GOES_ON))
+    gaining = [
+        own
+        for own in burst.classes()
+        if len(own) > 1 and model.shared(burst, own, continuing=False) < model.alone(burst, own)
     ]
-    return min(plans, key=lambda plan: plan_cost(model, burst, plan[0]))  # the first of equals
+    return [
+        *plans,
+        (_sharing([without_costly(burst, model)]), Reason.PRUNED),
+        ((burst.queries,), Reason.EVERYBODY),
+        (_sharing(gaining), Reason.CLASSES),
+    ]
 
 
 def _sharing(sets: list[QuerySet]) -> Sets:
@@ -68,8 +73,8 @@ def _sharing(sets: list[QuerySet]) -> Sets:
 
 
 def _outcome(burst: Burst, sets: Sets) -> Outcome:
-    if burst.open is not None:
-        return Outcome.CONTINUE if sets == (burst.open.queries,) else Outcome.SPLIT
+    if burst.open:
+        return Outcome.CONTINUE if burst.continues(sets) else Outcome.SPLIT
     if not sets:
         return Outcome.APART
     return Outcome.MERGE if burst.begun else Outcome.OPEN

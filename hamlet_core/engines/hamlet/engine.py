@@ -26,6 +26,7 @@ from hamlet_core.engines.hamlet.values import Keys, keys, scaled_columns, values
 from hamlet_core.engines.hamlet.wholes import Wholes, prime_count
 from hamlet_core.events import Stream
 from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.sharing.options import Sharing
 from hamlet_core.totals import Totals
 from hamlet_core.windows import WindowSpec
 from hamlet_core.work import Work
@@ -50,7 +51,7 @@ def fold_workload(
     closed_form: bool = True,
     windows: str = "auto",
     limits: Limits = Limits(),
-    share: bool = True,
+    sharing: Sharing = Sharing(),
 ) -> Iterator[list[Totals]]:
     """Totals of every query, in order, stretch by stretch of the stream; adds to `work` what the kernels did.
 
@@ -59,7 +60,7 @@ def fold_workload(
     Forced for measurements: `closed_form` False folds every event of a burst; `windows` "lanes" or "panes" decides
     how sliding windows are folded (patterns that have no pane maps keep lanes).
 
-    `share`: equal totals of different queries are folded once.
+    `sharing`: how it is decided who shares what.
 
     No events are folded in every way: that compiles all kernels that events might need, before there are any.
     """
@@ -69,7 +70,7 @@ def fold_workload(
     for stretch in stretches(stream, specs, bytes_per_event(questions, classes), limits):
         for way in ways:
             passes = [
-                prepare(own, specs, stretch, text, closed_form=closed_form, windows=way, share=share)
+                prepare(own, specs, stretch, text, closed_form=closed_form, windows=way, sharing=sharing)
                 for own in classes
             ]
             found = {place: one for own in passes for place, one in _fold(questions, own, arithmetic)}

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from hamlet_core.columns import frozen
 from hamlet_core.engines.hamlet.arenas import ResidueNumbers
 from hamlet_core.engines.hamlet.event_folds import Conditions
+from hamlet_core.engines.hamlet.event_groups import Group
 from hamlet_core.engines.hamlet.event_kernel import fold_windows
 from hamlet_core.engines.hamlet.event_layout import M_FOLDED, P_FREE, P_SETS, P_WIDTH, new_memo, packed
 from hamlet_core.engines.hamlet.event_program import event_program
@@ -21,10 +22,12 @@ from hamlet_core.engines.hamlet.event_state import room_of
 from hamlet_core.engines.hamlet.frame import Events, Jobs, Predicates
 from hamlet_core.engines.hamlet.local_predicates import nameless
 from hamlet_core.engines.hamlet.residues import residue_arena, times_constants
+from hamlet_core.engines.hamlet.sharing_layout import SharingState, sharing_state
 from hamlet_core.engines.hamlet.strands import Strand
 from hamlet_core.language.syntax import Attribute, Expression
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.pair_tables import PairTables
+from hamlet_core.sharing.options import Sharing
 
 Arena: TypeAlias = Any
 MakeArena: TypeAlias = Callable[[int], Arena]
@@ -51,8 +54,10 @@ class Workload:
     jobs: Jobs
     rows: int
     """Rows of results."""
-    share: bool = True
-    """Equal totals of different strands are folded once."""
+    sharing: Sharing = Sharing()
+    pane: int = 0
+    """Ticks of a pane, by whose borders bursts end; 0: none but the windows'."""
+    origin: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,9 @@ class Folded:
     """By job: plain numbers left their range, and the job added nothing to its row."""
     events: int
     """Events folded, added over different windows."""
+    groups: tuple[Group, ...]
+    """Whose decisions `state` counts and remembers."""
+    state: SharingState
 
 
 def adjacent_conditions(
@@ -135,24 +143,28 @@ class _Task:
     """Events of the longest window."""
     room: int
     """Numbers that the arena must have, without standings."""
+    groups: tuple[Group, ...]
+    state: SharingState
 
 
 def _task(workload: Workload) -> _Task:
     width = sum(strand.width for strand in workload.strands)
-    program = event_program(
+    program, groups = event_program(
         workload.strands,
         workload.codes,
         workload.predicates,
         workload.conditions,
         workload.pairs,
         workload.rows * width,
-        share=workload.share,
+        sharing=workload.sharing,
     )
     plan = _read_only(packed(program))
     events, pairs, jobs = (_read_only(one) for one in (workload.events, workload.pairs, workload.jobs))
     longest = int((jobs.last - jobs.first).max(initial=0))
     room = int(room_of(plan, events, jobs, new_memo(plan, 0, 0)))
-    return _Task(plan, events, pairs, jobs, workload.rows, longest, room)
+    most = max((len(group.places) for group in groups), default=0)
+    state = sharing_state(workload.sharing, len(groups), most, workload.pane, workload.origin)
+    return _Task(plan, events, pairs, jobs, workload.rows, longest, room, groups, state)
 
 
 def _read_only(value: Any) -> Any:
@@ -171,10 +183,13 @@ def _fold(task: _Task, values: Any, make: MakeArena) -> Folded:
     zero_run(arena, 0, results)
     while True:
         memo = new_memo(plan, task.longest, standings)
-        job = fold_windows(arena, plan, values, task.events, task.pairs, jobs, memo, job, room, lost)
+        job = fold_windows(
+            arena, plan, values, task.events, task.pairs, jobs, memo, task.state, job, room, lost
+        )
         folded += int(memo[M_FOLDED])
         if job == len(jobs.first):
-            return Folded(_results(arena, task.rows, int(plan[P_WIDTH])), lost, folded)
+            results = _results(arena, task.rows, int(plan[P_WIDTH]))
+            return Folded(results, lost, folded, task.groups, task.state)
         standings, room = 2 * standings, room + max(room - int(plan[P_FREE]), _STANDINGS)
         arena = _grown(arena, make(room), results)
 

@@ -9,6 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from hamlet_core.engines.hamlet.compilation import compiled, compiled_part, compiled_within
+from hamlet_core.engines.hamlet.event_bursts import (
+    commit_unit,
+    end_bursts,
+    flush_all,
+    gather_unit,
+    open_window,
+    remember,
+)
 from hamlet_core.engines.hamlet.event_gaps import commit_starts, gather_starts, open_queues
 from hamlet_core.engines.hamlet.event_layout import (
     M_COUNTS,
@@ -19,12 +27,15 @@ from hamlet_core.engines.hamlet.event_layout import (
     P_CODES,
     P_ENDS,
     P_FOLDS,
+    P_GROUPS,
     P_RESULT,
     P_SCRATCH,
     P_SETS,
+    P_SLOT,
     P_STRAND,
     P_STRANDS,
     P_STRIDE,
+    P_UNITS,
     P_WIDTH,
     S_FIELDS,
     S_OFFSET,
@@ -32,7 +43,7 @@ from hamlet_core.engines.hamlet.event_layout import (
     S_SIDES,
     S_WIDTH,
 )
-from hamlet_core.engines.hamlet.event_paths import binds, commit_block, gather_block
+from hamlet_core.engines.hamlet.event_paths import binds
 from hamlet_core.engines.hamlet.event_runs import add_run, copy_run, run_lost, zero_run
 from hamlet_core.engines.hamlet.event_sets import commit_standings, finish_standings, gather_standings
 from hamlet_core.engines.hamlet.event_state import allocate, count, reset
@@ -41,7 +52,7 @@ from hamlet_core.engines.hamlet.numbers import add_product, copy, halve, minus_o
 
 
 @compiled
-def fold_windows(  # noqa: PLR0917 - the whole task; compiled code takes arguments by place
+def fold_windows(
     arena: Any,
     plan: Any,
     values: Any,
@@ -49,6 +60,7 @@ def fold_windows(  # noqa: PLR0917 - the whole task; compiled code takes argumen
     pairs: Any,
     jobs: Any,
     memo: Any,
+    sharing: Any,
     begin: int,
     room: int,
     lost: Any,
@@ -57,6 +69,7 @@ def fold_windows(  # noqa: PLR0917 - the whole task; compiled code takes argumen
 
     Returns the first job that was not done, for want of standings or of room for them. The arena has `room` numbers.
     `lost[job]` is set where plain numbers left their range; such a job adds nothing. `memo[M_FOLDED]` counts events.
+    `sharing` decides who shares which burst, and keeps what was decided.
     """
     for job in range(begin, jobs.first.shape[0]):
         first, last = jobs.first[job], jobs.last[job]
@@ -66,10 +79,14 @@ def fold_windows(  # noqa: PLR0917 - the whole task; compiled code takes argumen
             reset(arena, plan, memo, room)
             memo[M_SLOTS] = allocate(memo, count(events, plan, memo, first, last) * plan[P_STRIDE])
             open_queues(plan, memo)
+            remember(sharing.before, sharing.count)
+            open_window(arena, plan, memo, first)
             plant(arena, plan, memo, events, pairs, first, last)
-            _fold(arena, plan, values, memo, events, pairs, first, last)
+            _fold(arena, plan, values, memo, events, pairs, sharing, job, first, last)
             if memo[M_SHORT]:
+                remember(sharing.count, sharing.before)
                 return job
+            flush_all(arena, plan, memo)
             lost[job] = _finish(arena, plan, memo)
             memo[M_FOLDED] += _alive(plan, memo)
         if not lost[job]:
@@ -88,19 +105,50 @@ def _alive(plan: Any, memo: Any) -> int:
 
 @compiled_within
 def _fold(
-    arena: Any, plan: Any, values: Any, memo: Any, events: Any, pairs: Any, first: int, last: int
+    arena: Any,
+    plan: Any,
+    values: Any,
+    memo: Any,
+    events: Any,
+    pairs: Any,
+    sharing: Any,
+    job: int,
+    first: int,
+    last: int,
 ) -> None:
     """Fold the events of a window, time stamp by time stamp."""
     begin, slots, stride = first, memo[M_SLOTS], plan[P_STRIDE]
-    negates, determines = plan[P_FOLDS] > 0, plan[P_SETS] > 0
+    negates, determines, shares = plan[P_FOLDS] > 0, plan[P_SETS] > 0, plan[P_GROUPS] > 0
     while begin < last and not memo[M_SHORT]:
-        end = begin
+        end = begin + 1
         while end < last and events.time[end] == events.time[begin]:
-            memo[memo[M_MATCHED] + end - begin] = 0
-            if events.code[end] >= 0 and binds(plan, events, end):
-                gather_block(arena, plan, values, memo, events, pairs, end, slots + (end - begin) * stride)
-                memo[memo[M_MATCHED] + end - begin] = 1
             end += 1
+        touched = end_bursts(arena, plan, memo, events, begin, end) if shares else False
+        for event in range(begin, end):
+            memo[memo[M_MATCHED] + event - begin] = 0
+            if events.code[event] >= 0 and binds(plan, events, event):
+                slot = slots + (event - begin) * stride
+                units = plan[P_UNITS] + events.code[event]
+                for unit in range(plan[units], plan[units + 1]):
+                    block = plan[unit]
+                    here = slot + plan[plan[P_SLOT] + block]
+                    gather_unit(
+                        arena,
+                        plan,
+                        values,
+                        memo,
+                        events,
+                        pairs,
+                        sharing,
+                        block,
+                        event,
+                        here,
+                        begin,
+                        end,
+                        job,
+                        last,
+                    )
+                memo[memo[M_MATCHED] + event - begin] = 1
         if negates or determines:
             _gather_others(arena, plan, values, memo, events, pairs, begin, end)
         if memo[M_SHORT]:
@@ -109,7 +157,13 @@ def _fold(
             commit_starts(arena, plan, memo)
         for event in range(begin, end):
             if memo[memo[M_MATCHED] + event - begin]:
-                commit_block(arena, plan, memo, events, pairs, event, slots + (event - begin) * stride)
+                slot = slots + (event - begin) * stride
+                units = plan[P_UNITS] + events.code[event]
+                for unit in range(plan[units], plan[units + 1]):
+                    here = slot + plan[plan[P_SLOT] + plan[unit]]
+                    commit_unit(arena, plan, memo, events, pairs, sharing, plan[unit], event, here)
+        if touched:
+            end_bursts(arena, plan, memo, events, begin, end)
         if determines:
             commit_standings(arena, plan, memo)
         begin = end

@@ -22,21 +22,28 @@ NONE = np.int64(-(2**63))
 
 # The head of a plan: counts and addresses first, then where tables begin, in the order of `packed`.
 (P_CODES, P_STRIDE, P_GAPS, P_FOLDS, P_NEGATED, P_HISTORIES, P_CLASSES, P_QUEUES, P_STRANDS) = range(9)
-(P_SETS, P_SET_POSITIONS, P_VALUE, P_WORDS, P_WIDTH, P_STATE, P_RESULT, P_SCRATCH, P_FREE) = range(9, 18)
-(P_SIZE, P_BASE, P_ALWAYS, P_ASKED_RUN, P_FED_RUN, P_POSITION, P_CLASS, P_QUEUE, P_STRAND) = range(18, 27)
-(P_SET, P_SET_POSITION) = range(27, 29)
-(P_MASKS, P_STARTS, P_INPUTS, P_LOOPS, P_TOTALS, P_READERS, P_LOADS, P_RIDERS, P_WEIGHTS) = range(29, 38)
-(P_QUEUED, P_ASKED, P_FED, P_FOLD_GAPS, P_GAP_CODES, P_GAP_WAITS, P_BINDING, P_INCOMING) = range(38, 46)
-(P_ENDS, P_SET_BINDING, P_SET_INCOMING, P_SET_EFFECTS) = range(46, 50)
-_PLAN_HEAD = 50
+(P_SETS, P_SET_POSITIONS, P_VALUE, P_WORDS, P_BLOCKS, P_GROUPS) = range(9, 15)
+(P_WIDTH, P_STATE, P_RESULT, P_SCRATCH, P_FREE) = range(15, 20)
+(P_SIZE, P_BASE, P_SLOT, P_ALWAYS, P_ASKED_RUN, P_FED_RUN, P_POSITION, P_CLASS, P_QUEUE) = range(20, 29)
+(P_STRAND, P_SET, P_SET_POSITION, P_GROUP_OF, P_GROUP, P_TOUCHED) = range(29, 35)
+(P_UNITS, P_MASKS, P_STARTS, P_INPUTS, P_LOOPS, P_TOTALS, P_READERS, P_LOADS, P_RIDERS) = range(35, 44)
+(P_WEIGHTS, P_QUEUED, P_ASKED, P_FED, P_FOLD_GAPS, P_GAP_CODES, P_GAP_WAITS, P_BINDING) = range(44, 52)
+(P_INCOMING, P_ENDS, P_SET_BINDING, P_SET_INCOMING, P_SET_EFFECTS) = range(52, 57)
+(P_MEMBERS, P_NUMBERS, P_COLUMNS, P_FACTORS, P_SUMS, P_KEPT) = range(57, 63)
+_PLAN_HEAD = 63
 
 # Fields of tables.
-C_KIND, C_CONDITION, C_GAP, C_LANES, C_LEFT, C_RIGHT, C_CODE, C_FIELDS = range(8)
+C_KIND, C_CONDITION, C_GAP, C_LANES, C_LEFT, C_RIGHT, C_CODE, C_GROUP, C_FIELDS = range(9)
 Q_CODE, Q_WIDTH, Q_TOTAL, Q_FIELDS = range(4)
 N_FOLD, N_STARTS, N_ENDS, N_HISTORY, N_FIELDS = range(5)
 S_OFFSET, S_WIDTH, S_SIDES, S_SET, S_FIELDS = range(5)
 A_WIDTH, A_SCANS, A_KEEPS, A_FIRST, A_FIELDS = range(5)
 X_START, X_END, X_SIDE, X_FIELDS = range(4)
+(G_BLOCK, G_CODE, G_SIZE, G_UNIT, G_ROOM, G_KIND, G_MEMBERS, G_BARE, G_DIFFER, G_TYPES) = range(10)
+(G_SUMS, G_RUNNING, G_SCRATCH, G_ONE, G_MEMBER_AT, G_NUMBER_AT, G_LANE_AT, G_FIELDS) = range(10, 18)
+
+ENDS_BURSTS, COUNTS = 1, 2
+"""Flags by group and code: its events end a burst of the group; they count as matched."""
 
 # The head of a memo: what is at hand, then where arrays begin.
 (M_LOW, M_HIGH, M_ROOM, M_SHORT, M_KEPT, M_PENDING, M_NEWEST, M_STARTS, M_SLOTS, M_FOLDED) = range(10)
@@ -46,7 +53,13 @@ X_START, X_END, X_SIDE, X_FIELDS = range(4)
 (M_HISTORY_EVENT, M_HISTORY_START, M_START, M_MATCHED, M_LINE, M_SORTING, M_QUEUE_TIME) = range(25, 32)
 (M_STANDING, M_MASK, M_WAY_POSITION, M_WAY_SOURCE) = range(32, 36)
 (M_CLASS_RANK, M_RANK, M_ORDER, M_BUCKETS) = range(36, 40)
-_MEMO_HEAD = 40
+(M_GROUP, M_SET_OF, M_NEW_SET, M_LIKE, M_SOLE, M_TRIED, M_SET_HITS, M_RENAMED) = range(40, 48)
+(M_LANE_OF, M_MARK, M_LANE_SET, M_LANE_INPUT, M_COEFFICIENTS) = range(48, 53)
+_MEMO_HEAD = 53
+
+# Fields of the state of a group.
+(X_STOP, X_SETS, X_LANES, X_GATHERED, X_PENDING, X_ALONE, X_BEGUN, X_EVENTS, X_FED, X_STRIDE) = range(10)
+(X_SEEN, X_SEEN_TO, X_LEFT, X_DIFFERING, X_PLANTED, X_BURST, X_RECORD, GROUP_FIELDS) = range(10, 18)
 
 T_SET, T_TIME, T_ROW, T_ADDRESS, T_MEMBERS, T_NEXT, T_FIELDS = range(7)
 """Fields of a standing."""
@@ -57,11 +70,11 @@ WORD_SHIFT, WORD_REST = 5, 31
 
 def packed(program: EventProgram) -> Whole:
     """All tables in one array."""
-    paths, gaps, sets = program.paths, program.gaps, program.sets
+    paths, gaps, sets, groups = program.paths, program.gaps, program.sets, program.groups
     width, state, result, scratch, free = program.numbers.tolist()
     counts = [
-        len(paths.size),
-        int(paths.size.max(initial=0)),
+        len(paths.units.start) - 1,
+        int(paths.stride),
         len(gaps.folds.start) - 1,
         len(gaps.gaps.start) - 1,
         len(gaps.position),
@@ -73,13 +86,25 @@ def packed(program: EventProgram) -> Whole:
         len(sets.position),
         sets.value,
         sets.words,
+        len(paths.size),
+        len(groups.group),
     ]
     flat = (
-        *(paths.size, paths.base, paths.always, paths.asked_runs, paths.fed_runs, gaps.position),
+        *(paths.size, paths.base, paths.slot, paths.always, paths.asked_runs, paths.fed_runs, gaps.position),
         *(program.classes, program.queues, program.strands, sets.strand, sets.position),
+        *(groups.of_block, groups.group, groups.touched),
     )
     by_key = (
-        *(paths.masks, paths.starts, paths.inputs, paths.loops, paths.totals, paths.readers, paths.loads),
+        *(
+            paths.units,
+            paths.masks,
+            paths.starts,
+            paths.inputs,
+            paths.loops,
+            paths.totals,
+            paths.readers,
+            paths.loads,
+        ),
         *(
             paths.riders,
             paths.weights,
@@ -91,6 +116,7 @@ def packed(program: EventProgram) -> Whole:
             gaps.waits,
         ),
         *(gaps.binding, gaps.incoming, program.ends, sets.binding, sets.incoming, sets.effects),
+        *(groups.members, groups.numbers, groups.columns, groups.factors, groups.sums, groups.kept),
     )
     return _joined([*counts, width, state, result, scratch, free], flat, by_key)
 
@@ -114,16 +140,20 @@ def _joined(counts: Sequence[int], flat: Sequence[Any], by_key: Sequence[Rows]) 
 def new_memo(plan: Whole, longest: int, standings: int) -> Whole:
     """State for windows of at most `longest` events, and for so many standings of sets."""
     codes, queues, classes, histories = (int(plan[at]) for at in (P_CODES, P_QUEUES, P_CLASSES, P_HISTORIES))
+    groups = plan[plan[P_GROUP] : plan[P_TOUCHED]].reshape(-1, G_FIELDS)
+    members, numbers, lanes = (int(groups[:, at].sum()) for at in (G_MEMBERS, G_SIZE, G_ROOM))
     binding = plan[plan[P_BINDING] : plan[P_BINDING] + codes + 1]
     starts = int(np.diff(binding).max(initial=0)) // 2
     positions = int(plan[P_SET_POSITIONS])
     sizes = [
-        *(codes, int(plan[P_FOLDS]), int(plan[P_GAPS]), int(plan[P_NEGATED]), codes),
+        *(codes, int(plan[P_FOLDS]), int(plan[P_GAPS]), int(plan[P_NEGATED]), int(plan[P_BLOCKS])),
         *(histories, 2 * int(plan[P_SETS]), queues, queues, queues, queues, classes, classes),
         *(histories * longest, histories * longest, 3 * starts * longest, longest),
         *(classes * longest, longest if classes else 0, queues * longest),
         *(standings * T_FIELDS, standings * int(plan[P_WORDS]), positions, positions),
         *(classes, classes * longest, 2 * longest if classes else 0, 256),
+        *(len(groups) * GROUP_FIELDS, members, members, members, members, members, members, 2 * members),
+        *(numbers, numbers, lanes, lanes, classes),
     ]
     heads = _MEMO_HEAD + np.cumsum([0, *sizes])
     memo = np.zeros(int(heads[-1]), np.int64)

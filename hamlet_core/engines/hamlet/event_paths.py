@@ -24,6 +24,7 @@ from hamlet_core.engines.hamlet.event_layout import (
     P_SIZE,
     P_STARTS,
     P_TOTALS,
+    P_UNITS,
     P_WEIGHTS,
 )
 from hamlet_core.engines.hamlet.event_runs import add_run, copy_run, zero_run
@@ -36,10 +37,19 @@ from hamlet_core.engines.hamlet.slicing import row_of
 @compiled_inline
 def binds(plan: Any, events: Any, event: int) -> bool:
     """Whether some position binds the event."""
-    code = events.code[event]
-    if plan[plan[P_ALWAYS] + code]:
+    units = plan[P_UNITS] + events.code[event]
+    for unit in range(plan[units], plan[units + 1]):  # noqa: SIM110 - compiled code has no any()
+        if block_binds(plan, events, plan[unit], event):
+            return True
+    return False
+
+
+@compiled_inline
+def block_binds(plan: Any, events: Any, block: int, event: int) -> bool:
+    """Whether some position of a block binds the event."""
+    if plan[plan[P_ALWAYS] + block]:
         return True
-    masks = plan[P_MASKS] + code
+    masks = plan[P_MASKS] + block
     for at in range(plan[masks], plan[masks + 1], 3):  # noqa: SIM110 - compiled code has no any()
         if has_bit(events, event, plan[at + 2]):
             return True
@@ -48,47 +58,55 @@ def binds(plan: Any, events: Any, event: int) -> bool:
 
 @compiled_inline
 def gather_block(
-    arena: Any, plan: Any, values: Any, memo: Any, events: Any, pairs: Any, event: int, slot: int
+    arena: Any, plan: Any, values: Any, memo: Any, events: Any, pairs: Any, block: int, event: int, slot: int
 ) -> None:
-    """Fill the block at `slot` with the elements of the event at every position of its type."""
-    code = events.code[event]
-    if memo[memo[M_DIRTY] + code]:
-        _make_base(arena, plan, memo, code)
-    copy_run(arena, slot, plan[plan[P_BASE] + code], plan[plan[P_SIZE] + code])
-    _add_moves(arena, plan, plan[P_LOOPS] + code, slot)
-    asked = plan[P_ASKED] + code
+    """Fill a block, at `slot`, with the elements of the event at its positions."""
+    if memo[memo[M_DIRTY] + block]:
+        make_base(arena, plan, memo, block)
+    copy_run(arena, slot, plan[plan[P_BASE] + block], plan[plan[P_SIZE] + block])
+    add_moves(arena, plan, plan[P_LOOPS] + block, slot)
+    asked = plan[P_ASKED] + block
     for at in range(plan[asked], plan[asked + 1], 3):
         ask(arena, plan, memo, events, pairs, at, event, slot)
-    masks = plan[P_MASKS] + code
+    masks = plan[P_MASKS] + block
     for at in range(plan[masks], plan[masks + 1], 3):
         if not has_bit(events, event, plan[at + 2]):
             zero_run(arena, slot + plan[at], plan[at + 1])
-    _bind(arena, plan, values, code, row_of(events, event), slot)
+    load_values(arena, plan, values, block, row_of(events, event))
+    bind(arena, plan, block, slot)
 
 
 @compiled_part
-def _make_base(arena: Any, plan: Any, memo: Any, code: int) -> None:
-    base, starts = plan[plan[P_BASE] + code], plan[P_STARTS] + code
-    zero_run(arena, base, plan[plan[P_SIZE] + code])
+def make_base(arena: Any, plan: Any, memo: Any, block: int) -> None:
+    """The inputs of a block that no event of its own type changes."""
+    base, starts = plan[plan[P_BASE] + block], plan[P_STARTS] + block
+    zero_run(arena, base, plan[plan[P_SIZE] + block])
     for at in range(plan[starts], plan[starts + 1], 2):
         if memo[memo[M_SINCE] + plan[at + 1]] == NONE:
             one(arena, base + plan[at])
-    _add_moves(arena, plan, plan[P_INPUTS] + code, base)
-    memo[memo[M_DIRTY] + code] = 0
+    add_moves(arena, plan, plan[P_INPUTS] + block, base)
+    memo[memo[M_DIRTY] + block] = 0
 
 
 @compiled_inline
-def _add_moves(arena: Any, plan: Any, moves: int, block: int) -> None:
+def add_moves(arena: Any, plan: Any, moves: int, block: int) -> None:
+    """Add the totals that the plan names at `moves` to a block."""
     for at in range(plan[moves], plan[moves + 1], 3):
         add_run(arena, block + plan[at + 1], plan[at], plan[at + 2])
 
 
 @compiled_inline
-def _bind(arena: Any, plan: Any, values: Any, code: int, row: int, slot: int) -> None:
-    """What the event adds to the trends that took it."""
-    loads, riders, weights = plan[P_LOADS] + code, plan[P_RIDERS] + code, plan[P_WEIGHTS] + code
+def load_values(arena: Any, plan: Any, values: Any, block: int, row: int) -> None:
+    """Put the attributes at hand that positions of a block add."""
+    loads = plan[P_LOADS] + block
     for at in range(plan[loads], plan[loads + 1], 2):
         load(arena, plan[at + 1], values, plan[at], row)
+
+
+@compiled_inline
+def bind(arena: Any, plan: Any, block: int, slot: int) -> None:
+    """What the event adds to the trends that took it."""
+    riders, weights = plan[P_RIDERS] + block, plan[P_WEIGHTS] + block
     for at in range(plan[riders], plan[riders + 1], 3):
         add_product(arena, slot + plan[at], slot + plan[at + 1], plan[at + 2])
     for at in range(plan[weights], plan[weights + 1], 2):
@@ -96,16 +114,23 @@ def _bind(arena: Any, plan: Any, values: Any, code: int, row: int, slot: int) ->
 
 
 @compiled_inline
-def commit_block(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, event: int, slot: int) -> None:
-    """Add the block at `slot` to all that later events read."""
-    code = events.code[event]
-    totals, queued = plan[P_TOTALS] + code, plan[P_QUEUED] + code
-    fed, readers = plan[P_FED] + code, plan[P_READERS] + code
+def commit_block(
+    arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, block: int, event: int, slot: int
+) -> None:
+    """Add a block, at `slot`, to all that later events read."""
+    totals, queued, fed = plan[P_TOTALS] + block, plan[P_QUEUED] + block, plan[P_FED] + block
     for at in range(plan[totals], plan[totals + 1], 3):
         add_run(arena, plan[at], slot + plan[at + 1], plan[at + 2])
     for at in range(plan[queued], plan[queued + 1], 2):
         push(arena, plan, memo, plan[at], events.time[event], slot + plan[at + 1])
     for at in range(plan[fed], plan[fed + 1], 3):
         feed(arena, plan, memo, events, pairs, at, event, slot)
+    tell_readers(plan, memo, block)
+
+
+@compiled_inline
+def tell_readers(plan: Any, memo: Any, block: int) -> None:
+    """The totals of a block have changed."""
+    readers = plan[P_READERS] + block
     for at in range(plan[readers], plan[readers + 1]):
         memo[memo[M_DIRTY] + plan[at]] = 1

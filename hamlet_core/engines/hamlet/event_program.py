@@ -15,13 +15,17 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hamlet_core.engines.hamlet.equal_totals import Place, equal_totals
+from hamlet_core.engines.hamlet.event_choice import SCAN as SCAN_ALL
+from hamlet_core.engines.hamlet.event_choice import TOTAL, TREE
 from hamlet_core.engines.hamlet.event_folds import Conditions, Folds, Lookup
+from hamlet_core.engines.hamlet.event_groups import Finder, Group, group_tables
 from hamlet_core.engines.hamlet.event_set_program import set_numbers, set_tables
 from hamlet_core.engines.hamlet.event_tables import (
     NO_BIT,
     NO_GAP,
     SCAN,
     EventProgram,
+    Groups,
     Paths,
     Rows,
     merged,
@@ -31,12 +35,13 @@ from hamlet_core.engines.hamlet.event_tables import (
 from hamlet_core.engines.hamlet.frame import Predicates
 from hamlet_core.engines.hamlet.strands import Rider, Strand
 from hamlet_core.predicates.pair_tables import Operation, PairTables
+from hamlet_core.sharing.options import Sharing
 
 Total: TypeAlias = tuple[Place, int]
 """(place, gap): what the place came to, or what of it waits at a gap."""
 
-ClassKey: TypeAlias = tuple[int, int, int, int]
-"""(kind, condition, gap, code): the events of a code, as others ask for them."""
+ClassKey: TypeAlias = tuple[int, int, int, int, int]
+"""(kind, condition, gap, code, group or -1): the events of a code, as others ask for them."""
 
 _AND_NUMBERS = 4
 
@@ -49,22 +54,49 @@ def event_program(
     pairs: PairTables,
     first_free: int,
     *,
-    share: bool,
-) -> EventProgram:
+    sharing: Sharing,
+) -> tuple[EventProgram, tuple[Group, ...]]:
     """The program of strands of one class; its state begins at `first_free`, behind the rows of results.
 
-    `codes` are those of `Events.code`; types that are not among them never come. `share`: equal totals are one.
+    `codes` are those of `Events.code`; types that are not among them never come. `sharing` says whether equal totals
+    are one, and which groups of positions may share graphlets; these are the second that is returned.
     """
+    builder = _builder(strands, codes, predicates, conditions, first_free)
+    builder.find_equals(sharing.equals)
+    builder.find_groups(sharing)
+    builder.arrange()
+    builder.collect(pairs)
+    return builder.program(pairs), tuple(builder.groups)
+
+
+def grouped_strands(
+    strands: Sequence[Strand],
+    codes: Mapping[str, int],
+    predicates: Predicates,
+    conditions: Conditions,
+    sharing: Sharing,
+) -> set[int]:
+    """The strands of which some position is in a group."""
+    builder = _builder(strands, codes, predicates, conditions, 0)
+    builder.find_equals(sharing.equals)
+    builder.find_groups(sharing)
+    grouped = {place for group in builder.groups for place in group.places}
+    return {place[0] for place, first in builder.same.items() if first in grouped}
+
+
+def _builder(
+    strands: Sequence[Strand],
+    codes: Mapping[str, int],
+    predicates: Predicates,
+    conditions: Conditions,
+    first_free: int,
+) -> _Builder:
     known = dict(codes)
     for strand in strands:
         for name in sorted(strand.analysed.automaton.types()):
             known.setdefault(name, max(known.values(), default=-1) + 1)
     folds = Folds(Lookup(known, predicates, conditions))
-    builder = _Builder(strands, folds, max(known.values(), default=-1) + 1, first_free)
-    builder.find_equals(share)
-    builder.arrange()
-    builder.collect(pairs)
-    return builder.program(pairs)
+    return _Builder(strands, folds, max(known.values(), default=-1) + 1, first_free)
 
 
 @dataclass(slots=True)
@@ -79,8 +111,11 @@ class _Builder:
     """The first address that is free."""
     same: dict[Place, Place] = field(default_factory=dict)
     """Every position of a strand -> the one whose totals it has; the rest of the tables knows the latter alone."""
+    groups: list[Group] = field(default_factory=list)
+    blocks: list[tuple[int, int]] = field(default_factory=list)
+    """(code, group or -1)"""
     place: dict[Place, tuple[int, int]] = field(default_factory=dict)
-    """-> (code, offset in its block)"""
+    """-> (block, offset in it)"""
     edges: dict[tuple[Total, Place], None] = field(default_factory=dict)
     """Edges without a condition."""
     asks: dict[ClassKey, dict[tuple[Place, Place], None]] = field(default_factory=lambda: defaultdict(dict))
@@ -90,6 +125,8 @@ class _Builder:
     """(strand, side, total)"""
     totals: dict[Total, int] = field(default_factory=dict)
     """-> address"""
+    values: dict[int, int] = field(default_factory=dict)
+    """Column -> address of the attribute of the event in hand."""
     queues: dict[Total, int] = field(default_factory=dict)
     """Totals at gaps that a match may end in part -> number"""
 
@@ -134,23 +171,39 @@ class _Builder:
                 ways[number, target].append(((number, source), (gap, condition)))
         self.same = equal_totals(labels, ways) if share else {place: place for place in labels}
 
+    def find_groups(self, sharing: Sharing) -> None:
+        """Which positions may share graphlets."""
+        if sharing.equals and len(self.paths()) > 1:
+            finder = Finder(self.strands, self.paths(), self.folds, self.same)
+            self.groups = finder.groups(everywhere=sharing.everywhere)
+
     def arrange(self) -> None:
-        """Give every position a place in the block of its code: first those that come first in their strands."""
+        """Give every position a place in a block: of its group, or of all others of its code.
+
+        Of the others those that come first in their strands are the first.
+        """
+        for number, group in enumerate(self.groups):
+            offsets = accumulate(map(self.width, group.places), initial=0)
+            for place, offset in zip(group.places, offsets, strict=False):
+                self.place[place] = len(self.blocks), offset
+            self.blocks.append((group.code, number))
         columns: dict[int, list[list[Place]]] = defaultdict(list)
         for strand in self.paths():
             seen: dict[int, int] = defaultdict(int)
             for position in self.strands[strand].analysed.automaton.positions:
-                if self.same[strand, position.index] != (strand, position.index):
+                place = strand, position.index
+                if self.same[place] != place or place in self.place:
                     continue
                 code = self.folds.lookup.codes[position.type]
                 if seen[code] == len(columns[code]):
                     columns[code].append([])
-                columns[code][seen[code]].append((strand, position.index))
+                columns[code][seen[code]].append(place)
                 seen[code] += 1
         for code, nth in columns.items():
             places = [place for column in nth for place in column]
             for place, offset in zip(places, accumulate(map(self.width, places), initial=0), strict=False):
-                self.place[place] = code, offset
+                self.place[place] = len(self.blocks), offset
+            self.blocks.append((code, -1))
 
     def collect(self, pairs: PairTables) -> None:
         """Sort edges and borders by what serves them; number the totals."""
@@ -162,7 +215,7 @@ class _Builder:
                     self.edges[(here, gap), there] = None
                     continue
                 for kind in _kinds(pairs, condition, gap):
-                    self.asks[kind, condition, gap, self.place[here][0]][here, there] = None
+                    self.asks[kind, condition, gap, *self.blocks[self.place[here][0]]][here, there] = None
             for one in automaton.starts:
                 self.starts[self.same[strand, one.position], self.folds.gap(query, automaton, one.gap)] = None
             for one in automaton.ends:
@@ -182,7 +235,8 @@ class _Builder:
         paths = self._paths()
         sets = set_tables(self.strands, self.folds, self.size, self.take(1))
         queues = (
-            (self.place[total[0]][0], self.width(total[0]), self.totals[total]) for total in self.queues
+            (self.blocks[self.place[total[0]][0]][0], self.width(total[0]), self.totals[total])
+            for total in self.queues
         )
         width = sum(strand.width for strand in self.strands)
         contribution, scratch = self.take(width), self.take(_AND_NUMBERS)
@@ -190,12 +244,13 @@ class _Builder:
             paths,
             self._gaps(),
             sets,
+            self._groups(pairs),
             table(
                 (
-                    (kind, condition, gap, self._lanes(asks), *_columns(pairs, condition), code)
-                    for (kind, condition, gap, code), asks in self.asks.items()
+                    (kind, condition, gap, self._lanes(asks), *_columns(pairs, condition), code, group)
+                    for (kind, condition, gap, code, group), asks in self.asks.items()
                 ),
-                7,
+                8,
             ),
             table(queues, 3),
             self._strands(),
@@ -231,40 +286,82 @@ class _Builder:
             ),
         )
 
+    def _groups(self, pairs: PairTables) -> Groups:
+        return group_tables(
+            [(block, self.groups[group]) for block, (_, group) in enumerate(self.blocks) if group >= 0],
+            len(self.blocks),
+            self.size,
+            self.place,
+            self.width,
+            self._bit,
+            self.value,
+            [(place, address) for (place, _), address in self.totals.items()],
+            self.take,
+            [_access(pairs, group.condition) for group in self.groups],
+        )
+
+    def _bit(self, place: Place) -> int:
+        return self.folds.lookup.bit(self.strands[place[0]].query, self.alias(place))
+
+    def value(self, column: int) -> int:
+        """The address at which an attribute of the event in hand is put."""
+        if column not in self.values:
+            self.values[column] = self.take(1)
+        return self.values[column]
+
     def _paths(self) -> Paths:
-        size, at = self.size, self.place
-        sizes, always = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        count, at = len(self.blocks), self.place
+        sizes, always = np.zeros(count, np.int64), np.zeros(count, np.int64)
         masks: list[tuple[int, int, int, int]] = []
-        for place, (code, offset) in at.items():
-            bit = self.folds.lookup.bit(self.strands[place[0]].query, self.alias(place))
-            sizes[code] += self.width(place)
-            always[code] |= bit == NO_BIT
-            masks += [(code, offset, self.width(place), bit)] if bit != NO_BIT else []
+        for place, (block, offset) in at.items():
+            bit = self._bit(place)
+            sizes[block] += self.width(place)
+            always[block] |= bit == NO_BIT
+            masks += [(block, offset, self.width(place), bit)] if bit != NO_BIT else []
         readers = {(at[total[0]][0], at[target][0]) for total, target in self.edges}
         totals = (
             (at[place][0], address, at[place][1], self.width(place))
             for (place, _), address in self.totals.items()
         )
+        slots, stride = self._slots(sizes.tolist())
         return Paths(
+            rows(self.size, ((code, block) for block, (code, _) in enumerate(self.blocks)), 1),
+            stride,
             sizes,
-            np.array([self.take(int(count)) for count in sizes], np.int64),
+            slots,
+            np.array([self.take(int(size)) for size in sizes], np.int64),
             always,
-            rows(size, masks, 3),
-            rows(size, ((*at[place], gap) for place, gap in self.starts), 2),
+            rows(count, masks, 3),
+            rows(count, ((*at[place], gap) for place, gap in self.starts), 2),
             self._moves(own=False),
             self._moves(own=True),
-            _runs(size, totals),
-            rows(size, sorted((code, reader) for code, reader in readers if code != reader), 1),
+            _runs(count, totals),
+            rows(count, sorted((block, reader) for block, reader in readers if block != reader), 1),
             *self._effects(),
-            rows(size, ((at[place][0], queue, at[place][1]) for (place, _), queue in self.queues.items()), 2),
+            rows(
+                count, ((at[place][0], queue, at[place][1]) for (place, _), queue in self.queues.items()), 2
+            ),
             *self._classes(),
         )
+
+    def _slots(self, sizes: Sequence[int]) -> tuple[Any, int]:
+        """Where each block begins among those of its code, and the most numbers that those of a code take.
+
+        Behind the block of a group is room for the coefficients of an event.
+        """
+        ends: dict[int, int] = defaultdict(int)
+        slots = np.zeros(len(self.blocks), np.int64)
+        for block, (code, group) in enumerate(self.blocks):
+            slots[block] = ends[code]
+            lanes = self.groups[group].room * self.groups[group].unit if group >= 0 else 0
+            ends[code] += sizes[block] + lanes
+        return slots, max(ends.values(), default=0)
 
     def _moves(self, own: bool) -> Rows:
         """What arrives over edges without a condition, from the type itself or from others."""
         at = self.place
         return _runs(
-            self.size,
+            len(self.blocks),
             (
                 (at[target][0], self.totals[total], at[target][1], self.width(target))
                 for total, target in self.edges
@@ -273,26 +370,25 @@ class _Builder:
         )
 
     def _effects(self) -> tuple[Rows, Rows, Rows]:
-        """What binding an event does to the elements in its block: loads, riders and weights, by code."""
-        values: dict[int, int] = {}
+        """What binding an event does to the elements in a block: loads, riders and weights."""
         loads: set[tuple[int, int, int]] = set()
         riders: list[tuple[int, ...]] = []
         weights: list[tuple[int, ...]] = []
 
-        def value(code: int, rider: Rider) -> int:
-            if rider.column not in values:
-                values[rider.column] = self.take(1)
-            loads.add((code, rider.column, values[rider.column]))
-            return values[rider.column]
+        def value(block: int, rider: Rider) -> int:
+            address = self.value(rider.column)
+            loads.add((block, rider.column, address))
+            return address
 
-        for place, (code, offset) in self.place.items():
+        for place, (block, offset) in self.place.items():
             strand = self.strands[place[0]]
             for component, rider in enumerate(strand.riders, start=1):
                 if rider.alias == self.alias(place):
-                    riders.append((code, offset + component, offset, value(code, rider)))
+                    riders.append((block, offset + component, offset, value(block, rider)))
             if strand.weight is not None and strand.weight.alias == self.alias(place):
-                weights.append((code, offset, value(code, strand.weight)))
-        return rows(self.size, sorted(loads), 2), rows(self.size, riders, 3), rows(self.size, weights, 2)
+                weights.append((block, offset, value(block, strand.weight)))
+        count = len(self.blocks)
+        return rows(count, sorted(loads), 2), rows(count, riders, 3), rows(count, weights, 2)
 
     def _lanes(self, asks: Iterable[tuple[Place, Place]]) -> int:
         return sum(self.width(place) for place in {source for source, _ in asks})
@@ -303,11 +399,11 @@ class _Builder:
         fed: list[tuple[int, ...]] = []
         asked_runs: list[tuple[int, int, int]] = []
         fed_runs: list[tuple[int, int, int]] = []
-        for number, ((_, _, _, code), asks) in enumerate(self.asks.items()):
+        for number, asks in enumerate(self.asks.values()):
             sources = sorted({source for source, _ in asks}, key=self.place.__getitem__)
             lanes = dict(zip(sources, accumulate(map(self.width, sources), initial=0), strict=False))
             fed_runs += merged((lanes[one], self.place[one][1], self.width(one)) for one in sources)
-            fed.append((code, number, len(fed_runs)))
+            fed += [(block, number, len(fed_runs)) for block in {self.place[one][0] for one in sources}]
             for target in sorted({self.place[target][0] for _, target in asks}):
                 asked_runs += merged(
                     (lanes[source], self.place[there][1], self.width(there))
@@ -316,9 +412,9 @@ class _Builder:
                 )
                 asked.append((target, number, len(asked_runs)))
         return (
-            rows(self.size, _ranges(asked), 3),
+            rows(len(self.blocks), _ranges(asked), 3),
             table(asked_runs, 3),
-            rows(self.size, _ranges(fed), 3),
+            rows(len(self.blocks), _ranges(fed), 3),
             table(fed_runs, 3),
         )
 
@@ -346,6 +442,13 @@ def _kinds(pairs: PairTables, condition: int, gap: int) -> tuple[int, ...]:
     if operation == Operation.REQUIRE_UNEQUAL:
         return (int(Operation.REQUIRE_LESS), int(Operation.REQUIRE_GREATER))
     return (operation,)
+
+
+def _access(pairs: PairTables, condition: int) -> int:
+    """How members of a group find the older events that an event may follow."""
+    if condition < 0:
+        return TOTAL
+    return SCAN_ALL if SCAN in _kinds(pairs, condition, NO_GAP) else TREE
 
 
 def _columns(pairs: PairTables, condition: int) -> tuple[int, int]:

@@ -10,9 +10,15 @@ from hamlet_core.engines.hamlet.compilation import compiled, compiled_part
 from hamlet_core.engines.hamlet.event_layout import (
     C_CODE,
     C_FIELDS,
+    C_GROUP,
     C_LANES,
+    G_FIELDS,
+    G_ROOM,
+    G_UNIT,
+    GROUP_FIELDS,
     M_COUNTS,
     M_DIRTY,
+    M_GROUP,
     M_HEAD,
     M_HIGH,
     M_HISTORY_COUNT,
@@ -31,6 +37,8 @@ from hamlet_core.engines.hamlet.event_layout import (
     P_CLASSES,
     P_CODES,
     P_FREE,
+    P_GROUP,
+    P_GROUPS,
     P_QUEUE,
     P_QUEUES,
     P_RESULT,
@@ -68,6 +76,9 @@ def room_of(plan: Any, events: Any, jobs: Any, memo: Any) -> Any:
             needed += (2 * memo[counts + plan[queue + Q_CODE]] + 1) * plan[queue + Q_WIDTH]
         for kept in range(plan[P_CLASS], plan[P_CLASS] + plan[P_CLASSES] * C_FIELDS, C_FIELDS):
             needed += memo[counts + plan[kept + C_CODE]] * plan[kept + C_LANES]
+            if plan[kept + C_GROUP] >= 0:
+                about = plan[P_GROUP] + plan[kept + C_GROUP] * G_FIELDS
+                needed += memo[counts + plan[kept + C_CODE]] * 2 * plan[about + G_ROOM] * plan[about + G_UNIT]
         most = max(most, needed)
     return plan[P_FREE] + most
 
@@ -86,6 +97,7 @@ def reset(arena: Any, plan: Any, memo: Any, room: int) -> None:
     _fill(memo, memo[M_DIRTY], memo[M_HISTORY_COUNT], 1)
     _fill(memo, memo[M_HISTORY_COUNT], memo[M_HEAD], 0)
     _fill(memo, memo[M_HEAD], memo[M_QUEUE_ADDRESS], -1)
+    _fill(memo, memo[M_GROUP], memo[M_GROUP] + plan[P_GROUPS] * GROUP_FIELDS, 0)
     _fill(memo, memo[M_QUEUE_FIRST], memo[M_QUEUE_FIRST] + 3 * plan[P_QUEUES], 0)
     memo[M_LOW], memo[M_HIGH], memo[M_ROOM] = plan[P_FREE], room, room
     memo[M_SHORT], memo[M_KEPT], memo[M_PENDING], memo[M_STARTS] = 0, 0, memo[M_STANDINGS], 0

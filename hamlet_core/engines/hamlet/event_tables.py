@@ -26,17 +26,23 @@ class Rows(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """Strands whose paths are trends. By code of an event's type; a *block* has an element per position of the type.
+    """Strands whose paths are trends. By block: it has an element per position of one type, of one group or of none.
 
     Runs are (address, offset in the block, numbers).
     """
 
+    units: Rows
+    """By code of an event's type: its blocks."""
+    stride: int
+    """The most numbers that the blocks of one event take."""
     size: Any
-    """Numbers in the block of a code."""
+    """Numbers in a block."""
+    slot: Any
+    """Where a block begins behind the first of its code."""
     base: Any
     """Address of the inputs of a block that its own type does not change, kept from event to event."""
     always: Any
-    """1: some position of the code has no local predicate."""
+    """1: some position of the block has no local predicate."""
     masks: Rows
     """(offset, width, bit)"""
     starts: Rows
@@ -48,7 +54,7 @@ class Paths(NamedTuple):
     totals: Rows
     """Runs of totals that an event of the type is added to."""
     readers: Rows
-    """Codes whose base reads a total of this code."""
+    """Blocks whose base reads a total of this block."""
     loads: Rows
     """(column, address)"""
     riders: Rows
@@ -62,7 +68,7 @@ class Paths(NamedTuple):
     asked_runs: Any
     """(lane, offset, numbers)"""
     fed: Rows
-    """Pair classes that keep the events of the code: (class, first run, last run)."""
+    """Pair classes that keep the events of the block: (class, first run, last run)."""
     fed_runs: Any
 
 
@@ -74,7 +80,7 @@ class Gaps(NamedTuple):
     gaps: Rows
     """By negated pattern: the gaps that name it."""
     codes: Rows
-    """By gap: codes whose base depends on it."""
+    """By gap: blocks whose base depends on it."""
     waits: Rows
     """By gap: totals that wait there: (address, width, queue or -1)."""
     binding: Rows
@@ -105,12 +111,37 @@ class Sets(NamedTuple):
     """Words of a set of positions of one strand."""
 
 
+class Groups(NamedTuple):
+    """Blocks whose members may share graphlets (HAMLET section 3); a member is an element of the block."""
+
+    of_block: Any
+    """By block: its group, or -1."""
+    group: Any
+    """[group]: the fields `G_...` of the layout."""
+    touched: Any
+    """[group, code]: flags `ENDS_BURSTS` and `COUNTS`."""
+    members: Rows
+    """By group: (offset in the block, numbers, bit)"""
+    numbers: Rows
+    """By group, for every number of its block: (member, offset of the member, offset of the number whose input is
+    the same or -1, column or 0)"""
+    columns: Rows
+    """By group: address of the value that each column adds, from column 1 on."""
+    factors: Rows
+    """By group: address of the key by which every event multiplies."""
+    sums: Rows
+    """By group: (member, address, offset, numbers) of totals that the block is added to."""
+    kept: Rows
+    """By group: (word, mask) of the bits that members ask for."""
+
+
 class EventProgram(NamedTuple):
     """All tables; addresses are final."""
 
     paths: Paths
     gaps: Gaps
     sets: Sets
+    groups: Groups
     classes: Any
     """[pair class]: (kind, condition, gap, lanes, left column, right column, code)"""
     queues: Any

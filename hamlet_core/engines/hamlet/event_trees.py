@@ -16,6 +16,7 @@ from hamlet_core.engines.hamlet.event_layout import (
     C_CONDITION,
     C_FIELDS,
     C_GAP,
+    C_GROUP,
     C_KIND,
     C_LANES,
     C_LEFT,
@@ -57,7 +58,8 @@ def plant(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, first: int,
         if plan[kept + C_KIND] >= 0:
             size = _left_keys(plan, memo, events, pairs, kept, line, first, last)
             size = _sorted(memo, line, size, ranks)
-            zero_run(arena, address, size * lanes)
+            if plan[kept + C_GROUP] < 0:
+                zero_run(arena, address, size * lanes)
         memo[memo[M_CLASS_SIZE] + number], memo[memo[M_CLASS_ADDRESS] + number] = size, address
         memo[memo[M_CLASS_RANK] + number] = ranks
 
@@ -163,30 +165,51 @@ def _reach(kind: int, size: int, below: int, found: int) -> int:
 
 
 @compiled_inline
-def ask(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, asked: int, event: int, slot: int) -> None:
-    """Add to the block at `slot` what may precede the event, of the class that the plan names at `asked`."""
-    number = plan[asked]
+def reach_of(plan: Any, memo: Any, events: Any, pairs: Any, number: int, event: int) -> Any:
+    """How many leaves of the tree of a class an event may follow, or for equality the one leaf, from 1 on; 0: none."""
     kept = plan[P_CLASS] + number * C_FIELDS
-    kind, right = plan[kept + C_KIND], plan[kept + C_RIGHT]
-    if kind < 0:
-        _scan(arena, plan, memo, events, pairs, asked, event, slot)
-        return
-    row = row_of(events, event)
+    right, row = plan[kept + C_RIGHT], row_of(events, event)
     if not pairs.integer_valid[right, row]:
-        return
-    size, address = memo[memo[M_CLASS_SIZE] + number], memo[memo[M_CLASS_ADDRESS] + number]
-    lanes = plan[kept + C_LANES]
+        return 0
+    size = memo[memo[M_CLASS_SIZE] + number]
     if right == plan[kept + C_LEFT] and events.code[event] == plan[kept + C_CODE]:
         place, found = memo[memo[memo[M_CLASS_RANK] + number] + event], 1
     else:
         key, line = pairs.integers[right, row], memo[M_LINE] + number * memo[M_LONGEST]
         place = _below(memo, line, size, key)
         found = 1 if place < size and memo[line + place] == key else 0
-    if kind == EQUAL:
-        if found == 1:
-            _add_to_block(arena, plan, asked, address + place * lanes, slot)
+    if plan[kept + C_KIND] == EQUAL:
+        return (place + 1) * found
+    return _reach(plan[kept + C_KIND], size, place, found)
+
+
+@compiled_inline
+def leaf_of(plan: Any, memo: Any, events: Any, pairs: Any, number: int, event: int) -> int:
+    """The leaf of an event in the tree of a class that keeps it, from 1 on; 0: its key is NULL."""
+    kept = plan[P_CLASS] + number * C_FIELDS
+    if not pairs.integer_valid[plan[kept + C_LEFT], row_of(events, event)]:
+        return 0
+    place = memo[memo[memo[M_CLASS_RANK] + number] + event]
+    if plan[kept + C_KIND] in (GREATER, AT_LEAST):
+        return memo[memo[M_CLASS_SIZE] + number] - place  # type: ignore[no-any-return]
+    return place + 1  # type: ignore[no-any-return]
+
+
+@compiled_inline
+def ask(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, asked: int, event: int, slot: int) -> None:
+    """Add to the block at `slot` what may precede the event, of the class that the plan names at `asked`."""
+    number = plan[asked]
+    kept = plan[P_CLASS] + number * C_FIELDS
+    if plan[kept + C_KIND] < 0:
+        _scan(arena, plan, memo, events, pairs, asked, event, slot)
         return
-    leaves, runs = _reach(kind, size, place, found), plan[P_ASKED_RUN]
+    leaves = reach_of(plan, memo, events, pairs, number, event)
+    address, lanes, runs = memo[memo[M_CLASS_ADDRESS] + number], plan[kept + C_LANES], plan[P_ASKED_RUN]
+    if leaves == 0:
+        return
+    if plan[kept + C_KIND] == EQUAL:
+        _add_to_block(arena, plan, asked, address + (leaves - 1) * lanes, slot)
+        return
     for run in range(runs + 3 * plan[asked + 1], runs + 3 * plan[asked + 2], 3):
         add_leaves(arena, slot + plan[run + 1], address + plan[run], plan[run + 2], lanes, leaves)
 
@@ -220,7 +243,7 @@ def feed(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, fed: int, ev
     """Keep an event, whose block is at `slot`, in the class that the plan names at `fed`."""
     number = plan[fed]
     kept = plan[P_CLASS] + number * C_FIELDS
-    kind, left, lanes = plan[kept + C_KIND], plan[kept + C_LEFT], plan[kept + C_LANES]
+    kind, lanes = plan[kept + C_KIND], plan[kept + C_LANES]
     size, address = memo[memo[M_CLASS_SIZE] + number], memo[memo[M_CLASS_ADDRESS] + number]
     if kind < 0:
         line, runs = memo[M_LINE] + number * memo[M_LONGEST], plan[P_FED_RUN]
@@ -229,13 +252,12 @@ def feed(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, fed: int, ev
         memo[line + size] = event
         memo[memo[M_CLASS_SIZE] + number] = size + 1
         return
-    if not pairs.integer_valid[left, row_of(events, event)]:
+    leaf, runs = leaf_of(plan, memo, events, pairs, number, event), plan[P_FED_RUN]
+    if leaf == 0:
         return
-    place = memo[memo[memo[M_CLASS_RANK] + number] + event]
     if kind == EQUAL:
-        _add_to_node(arena, plan, fed, address + place * lanes, slot)
+        _add_to_node(arena, plan, fed, address + (leaf - 1) * lanes, slot)
         return
-    leaf, runs = (size - place if kind in (GREATER, AT_LEAST) else place + 1), plan[P_FED_RUN]
     for run in range(runs + 3 * plan[fed + 1], runs + 3 * plan[fed + 2], 3):
         add_to_leaf(arena, address + plan[run], slot + plan[run + 1], plan[run + 2], lanes, leaf, size)
 

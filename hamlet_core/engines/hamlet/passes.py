@@ -25,12 +25,14 @@ from hamlet_core.engines.hamlet.burst_program import bursts_fold
 from hamlet_core.engines.hamlet.burst_tables import BurstProgram
 from hamlet_core.engines.hamlet.bursts import Done
 from hamlet_core.engines.hamlet.classes import ClassEvents, QueryClass
+from hamlet_core.engines.hamlet.decision_log import Decided
 from hamlet_core.engines.hamlet.event_class import (
     Workload,
     adjacent_conditions,
     fold_events_class,
     fold_residues,
 )
+from hamlet_core.engines.hamlet.event_program import grouped_strands
 from hamlet_core.engines.hamlet.frame import DEAD, Events, Jobs
 from hamlet_core.engines.hamlet.pane_choice import PRICES, RESIDUES
 from hamlet_core.engines.hamlet.residues import residue_arena, times_constants
@@ -39,6 +41,8 @@ from hamlet_core.engines.hamlet.strands import Strand
 from hamlet_core.events import Stream
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.pairs import compile_pairs
+from hamlet_core.sharing.options import Sharing
+from hamlet_core.windows import Panes
 
 Results: TypeAlias = list[list[Any]]
 """By strand and component: an array per row of the strand's windows (for scaled numbers a pair of them)."""
@@ -96,26 +100,27 @@ class ClassPasses:
     closed_form: bool = True
     windows: str = "auto"
     """How sliding windows are folded: see `Sliding`."""
-    share: bool = True
-    """Equal totals of different strands are folded once."""
+    sharing: Sharing = Sharing()
     matched: int = 0
     """Events that kernels had to fold in the first pass, and `folded` those that they did fold."""
     folded: int = 0
     bursts: int = 0
     counted: bool = False
+    decided: list[Decided] = field(default_factory=list)
+    """What the first pass decided, by window specification."""
     pairs: Any = None
     conditions: Any = field(default_factory=dict)
     sliding: Sliding = field(init=False)
 
     def __post_init__(self) -> None:
-        self.sliding = Sliding(self.events, self.jobs, self.windows, self.share)
+        self.sliding = Sliding(self.events, self.jobs, self.windows, self.sharing.equals)
         conditions, self.conditions = adjacent_conditions(self.own.queries)
         self.pairs, _ = compile_pairs(conditions, self.stream.columns, unit=self.stream.unit, text=self.text)
 
     def run(self, strands: Sequence[Strand], values: Any, arithmetic: Arithmetic) -> Results:
         """Fold all strands; see `Results`."""
         found: Results = [[] for _ in strands]
-        by_bursts = [place for place, strand in enumerate(strands) if folds_by_bursts(strand.analysed)]
+        by_bursts = self._by_bursts(strands)
         if by_bursts:
             chosen = [strands[place] for place in by_bursts]
             _put(found, by_bursts, self._bursts(chosen, values, arithmetic))
@@ -123,13 +128,28 @@ class ClassPasses:
             places = [
                 place
                 for place, strand in enumerate(strands)
-                if self.spec_of[strand.query] == spec and not folds_by_bursts(strand.analysed)
+                if self.spec_of[strand.query] == spec and place not in by_bursts
             ]
             if places:
                 chosen = [strands[place] for place in places]
                 _put(found, places, self._events(chosen, spec, values, arithmetic))
         self.counted = True
         return found
+
+    def _by_bursts(self, strands: Sequence[Strand]) -> list[int]:
+        """Strands for the burst kernel: all it can fold, unless they have to keep graphlets."""
+        found = [place for place, strand in enumerate(strands) if folds_by_bursts(strand.analysed)]
+        if not self.sharing.everywhere:
+            return found
+        grouped: set[int] = set()
+        for spec in range(len(self.jobs.specs)):
+            places = [place for place, one in enumerate(strands) if self.spec_of[one.query] == spec]
+            chosen = [strands[place] for place in places]
+            own = grouped_strands(
+                chosen, self.events.codes, self.events.predicates, self.conditions, self.sharing
+            )
+            grouped |= {places[number] for number in own}
+        return [place for place in found if place not in grouped]
 
     def residues(self, strands: Sequence[Strand], values: Any, moduli: Sequence[int]) -> Results:
         """Fold all strands modulo primes, as many at a time as there is room for: uint64[row, prime]."""
@@ -196,7 +216,9 @@ class ClassPasses:
         key = tuple(strand.key for strand in strands), self.jobs.slots, tuple(self.events.codes)
         programs = self.own.programs
         if key not in programs:
-            programs[key] = bursts.burst_program(strands, specs, self.events, self.jobs, share=self.share)
+            programs[key] = bursts.burst_program(
+                strands, specs, self.events, self.jobs, share=self.sharing.equals
+            )
         return programs[key]
 
     # --- the event kernel ---------------------------------------------------------------------
@@ -221,6 +243,8 @@ class ClassPasses:
         if not self.counted:
             self.folded += plain.events
             self.matched += self._within(workload.jobs)
+            if plain.groups:
+                self.decided.append(Decided(plain.groups, plain.state, workload.jobs, workload.pane))
         mantissa, exponent = np.frexp(plain.numbers.value)
         exponent = np.where(mantissa == 0.0, ZERO_EXPONENT, exponent.astype(np.int64))
         if len(plain.lost) and not plain.lost.any():
@@ -246,7 +270,9 @@ class ClassPasses:
             Events(events.time, events.code, events.bits, row),
             Jobs(self.jobs.first[own], self.jobs.last[own], self.jobs.row[own] - rows.first),
             len(rows.index),
-            self.share,
+            replace(self.sharing, log=self.sharing.log and not self.counted),
+            Panes.of([self.jobs.specs[spec]]).length,
+            self.jobs.specs[spec].origin,
         )
 
     def _within(self, jobs: Jobs) -> int:

@@ -46,7 +46,7 @@ def test_merge_where_sharing_pays():
 
 def test_split_where_a_second_snapshot_costs_more_than_it_saves():
     open_ = OpenGraphlet(queries=(0, 1), snapshots=1, events=4)
-    burst = Burst(4, 11, types_per_query=2, signatures=((0,), (1,)), open=open_)
+    burst = Burst(4, 11, types_per_query=2, signatures=((0,), (1,)), open=(open_,))
     assert (plan_cost(MODEL, burst, [(0, 1)]), plan_cost(MODEL, burst, [])) == (120, 88)
     decision = decide(burst)
     assert (decision.sets, decision.outcome) == ((), Outcome.SPLIT)
@@ -64,7 +64,7 @@ def test_quiet_queries_need_not_share():
     assert [plan_cost(MODEL, burst, sets) for sets in ([(0, 1, 2)], [(0, 1)], [])] == [58, 52, 30]
     assert decide(burst).sets == ()
     open_ = OpenGraphlet(queries=(0, 1, 2), snapshots=1, events=7)
-    going_on = quiet(3, burst_events=1, window_events=10, open=open_)
+    going_on = quiet(3, burst_events=1, window_events=10, open=(open_,))
     assert plan_cost(MODEL, going_on, [(0, 1, 2)]) == 10
     assert (decide(going_on).sets, decide(going_on).outcome) == (((0, 1, 2),), Outcome.CONTINUE)
 
@@ -123,15 +123,15 @@ def test_one_query_shares_with_nobody():
 
 def test_another_set_than_the_open_one_splits_it():
     open_ = OpenGraphlet(queries=(0, 1, 2, 3), snapshots=1, events=4)
-    decision = decide(differing("000", "111", "000", "111", open=open_))
+    decision = decide(differing("000", "111", "000", "111", open=(open_,)))
     assert (decision.sets, decision.outcome) == (((0, 2), (1, 3)), Outcome.SPLIT)
 
 
 def test_on_a_tie_nobody_shares_and_then_the_open_graphlet_goes_on():
     nothing = Burst(1, 0, types_per_query=0, signatures=((), ()))
     assert decide(nothing).sets == ()
-    burst = differing("0", "0", "0", "0", open=OpenGraphlet(queries=(0, 1, 2, 3), snapshots=1, events=0))
-    assert decide(burst).reason == "the open graphlet goes on"
+    burst = differing("0", "0", "0", "0", open=(OpenGraphlet(queries=(0, 1, 2, 3), snapshots=1, events=0),))
+    assert decide(burst).reason.value == "the open graphlet goes on"
 
 
 def test_signatures_that_do_not_fit():
@@ -156,10 +156,10 @@ def drawn(random):
     for _ in range(queries):
         own = random.choice(classes)
         signatures.append(tuple(bit ^ (random.random() < noise) for bit in own))
-    open_ = None
+    open_ = ()
     if random.random() < 0.5:
         members = tuple(sorted(random.sample(range(queries), random.randrange(2, queries + 1))))
-        open_ = OpenGraphlet(members, snapshots=random.randrange(1, 4), events=random.randrange(1, 30))
+        open_ = (OpenGraphlet(members, snapshots=random.randrange(1, 4), events=random.randrange(1, 30)),)
     window = events + random.randrange(100)
     return Burst(
         events, window, types_per_query=random.randrange(1, 4), signatures=tuple(signatures), open=open_

@@ -1,0 +1,371 @@
+"""Bursts in the event kernel: where each begins and ends, who shares it, and the record of what was decided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hamlet_core.engines.hamlet.clock import cycles
+from hamlet_core.engines.hamlet.compilation import compiled_inline, compiled_part
+from hamlet_core.engines.hamlet.event_choice import (
+    NONE,
+    SOME,
+    TOTAL,
+    agreement,
+    choose,
+    compare,
+    continues,
+    disagreements,
+)
+from hamlet_core.engines.hamlet.event_graphlets import (
+    commit_shared,
+    dissolve,
+    flush,
+    gather_shared,
+    open_sets,
+    plant_alone,
+)
+from hamlet_core.engines.hamlet.event_layout import (
+    COUNTS,
+    ENDS_BURSTS,
+    G_CODE,
+    G_FIELDS,
+    G_KIND,
+    G_MEMBER_AT,
+    G_MEMBERS,
+    G_ONE,
+    GROUP_FIELDS,
+    M_GROUP,
+    M_NEW_SET,
+    P_CODES,
+    P_GROUP,
+    P_GROUP_OF,
+    P_GROUPS,
+    P_TOUCHED,
+    X_BEGUN,
+    X_BURST,
+    X_DIFFERING,
+    X_FED,
+    X_LANES,
+    X_LEFT,
+    X_RECORD,
+    X_SEEN,
+    X_SEEN_TO,
+    X_SETS,
+    X_STOP,
+)
+from hamlet_core.engines.hamlet.event_paths import block_binds, commit_block, gather_block
+from hamlet_core.engines.hamlet.numbers import one
+from hamlet_core.engines.hamlet.sharing_layout import (
+    APART,
+    CONTINUE,
+    MERGE,
+    N_BURSTS,
+    N_CARRIED,
+    N_CYCLES,
+    N_MERGES,
+    N_RECORDS,
+    N_SHARED,
+    N_SPLITS,
+    OPEN,
+    OUTCOMES,
+    PAPER,
+    R_ALONE,
+    R_BURST,
+    R_BURSTS,
+    R_CARRIED,
+    R_CREATED,
+    R_EVENT,
+    R_EVENTS,
+    R_GROUP,
+    R_JOB,
+    R_LABELS,
+    R_OUTCOME,
+    R_PANE,
+    R_REASON,
+    R_SHARED,
+    REASONS,
+    ROOM,
+    S_LOG,
+    S_MODEL,
+    S_ORIGIN,
+    S_PANE,
+    SPLIT,
+)
+
+
+@compiled_part
+def touches(plan: Any, events: Any, group: int, begin: int, end: int) -> bool:
+    """Whether some event ends a burst of the group."""
+    touched = plan[P_TOUCHED] + group * plan[P_CODES]
+    for event in range(begin, end):
+        code = events.code[event]
+        if code >= 0 and plan[touched + code] & ENDS_BURSTS:
+            return True
+    return False
+
+
+@compiled_part
+def end_bursts(arena: Any, plan: Any, memo: Any, events: Any, begin: int, end: int) -> bool:
+    """Graphlets that events of a time stamp touch give out what they came to; whether there are any."""
+    any_touched = False
+    for group in range(plan[P_GROUPS]):
+        if touches(plan, events, group, begin, end):
+            any_touched = True
+            flush(arena, plan, memo, group)
+    return any_touched
+
+
+@compiled_part
+def remember(target: Any, source: Any) -> None:
+    """Copy the counters of one array to another."""
+    for place in range(target.shape[0]):
+        target[place] = source[place]
+
+
+@compiled_part
+def flush_all(arena: Any, plan: Any, memo: Any) -> None:
+    """All graphlets give out what they came to; what goes on is decided anew where they closed."""
+    for group in range(plan[P_GROUPS]):
+        flush(arena, plan, memo, group)
+        if plan[plan[P_GROUP] + group * G_FIELDS + G_KIND] == TOTAL:
+            memo[memo[M_GROUP] + group * GROUP_FIELDS + X_STOP] = 0
+
+
+@compiled_part
+def open_window(arena: Any, plan: Any, memo: Any, first: int) -> None:
+    """No burst of any group has been seen."""
+    for group in range(plan[P_GROUPS]):
+        one(arena, plan[plan[P_GROUP] + group * G_FIELDS + G_ONE])
+        state = memo[M_GROUP] + group * GROUP_FIELDS
+        memo[state + X_SEEN_TO], memo[state + X_LEFT] = first, -1
+
+
+@compiled_inline
+def gather_unit(
+    arena: Any,
+    plan: Any,
+    values: Any,
+    memo: Any,
+    events: Any,
+    pairs: Any,
+    sharing: Any,
+    block: int,
+    event: int,
+    slot: int,
+    begin: int,
+    end: int,
+    job: int,
+    last: int,
+) -> None:
+    """Fill a block at `slot`, for an event of the time stamp `begin:end`."""
+    group = plan[plan[P_GROUP_OF] + block]
+    if group >= 0:
+        if not block_binds(plan, events, block, event):
+            return
+        state = memo[M_GROUP] + group * GROUP_FIELDS
+        if begin >= memo[state + X_STOP]:
+            _begin(arena, plan, memo, events, sharing, group, begin, end, job, last)
+        if memo[state + X_SETS] > 0:
+            gather_shared(arena, plan, values, memo, events, pairs, group, event, slot)
+            return
+    gather_block(arena, plan, values, memo, events, pairs, block, event, slot)
+
+
+@compiled_inline
+def commit_unit(
+    arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, sharing: Any, block: int, event: int, slot: int
+) -> None:
+    """Add a block at `slot` to all that later events read."""
+    group = plan[plan[P_GROUP_OF] + block]
+    if group >= 0:
+        if not block_binds(plan, events, block, event):
+            return
+        if memo[memo[M_GROUP] + group * GROUP_FIELDS + X_SETS] > 0:
+            commit_shared(arena, plan, memo, events, pairs, sharing, group, event, slot)
+            return
+    commit_block(arena, plan, memo, events, pairs, block, event, slot)
+
+
+@compiled_part
+def _begin(
+    arena: Any,
+    plan: Any,
+    memo: Any,
+    events: Any,
+    sharing: Any,
+    group: int,
+    begin: int,
+    end: int,
+    job: int,
+    last: int,
+) -> None:
+    """A burst begins with the time stamp `begin:end`: decide who shares it, and change the graphlets accordingly."""
+    clock = cycles()
+    about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
+    stop = _burst_stop(plan, events, sharing, group, begin, end, last)
+    memo[state + X_STOP] = stop
+    tree = plan[about + G_KIND] != TOTAL
+    if tree and memo[state + X_LEFT] < 0:
+        _look_ahead(plan, memo, events, group, begin, last)
+    if sharing.settings[S_MODEL] == PAPER:
+        _count_matched(plan, memo, events, group, stop)
+    found, differing = compare(plan, memo, events, group, begin, stop)
+    bound = tree and memo[state + X_SETS] > 0 and memo[state + X_FED] > 0
+    sets, reason, shared, alone = choose(
+        plan, memo, events, sharing, group, begin, stop, found, differing, bound
+    )
+    memo[state + X_LEFT] -= found
+    memo[state + X_DIFFERING] -= differing
+    labels = memo[M_NEW_SET] + plan[about + G_MEMBER_AT]
+    goes_on, opened = continues(plan, memo, group, labels, sets), memo[state + X_SETS] > 0
+    outcome = _outcome(goes_on, opened, sets, memo[state + X_BEGUN])
+    own = 0
+    for label in range(sets if differing > 0 else 0):
+        own += disagreements(plan, memo, events, group, labels, label, begin, stop)
+    if opened and not goes_on:
+        flush(arena, plan, memo, group)
+        dissolve(arena, plan, memo, group)
+    if sets > 0 and not goes_on:
+        open_sets(arena, plan, memo, sharing, group, sets)
+    if sets == 0 and tree:
+        plant_alone(arena, plan, memo, group)
+        memo[state + X_STOP] = last  # what is kept for each member cannot be shared any more
+    memo[state + X_BEGUN] = sets == 0
+    carried = own + memo[state + X_LANES] if sets > 0 else 0
+    created = own if goes_on else carried
+    sharing.count[N_BURSTS] += 1
+    sharing.count[N_SHARED] += sets > 0
+    sharing.count[N_CARRIED] += carried
+    sharing.count[N_SPLITS] += outcome == SPLIT
+    sharing.count[N_MERGES] += outcome == MERGE
+    sharing.count[N_CYCLES] += cycles() - clock
+    if sharing.settings[S_LOG]:
+        record = _record_for(plan, memo, events, sharing, group, job, begin, outcome, reason)
+        sharing.record[record, R_BURSTS] += 1
+        sharing.record[record, R_EVENTS] += found
+        sharing.record[record, R_CREATED] += created
+        sharing.record[record, R_CARRIED] += carried
+        sharing.cost[record, R_SHARED] += shared
+        sharing.cost[record, R_ALONE] += alone
+
+
+@compiled_part
+def _burst_stop(plan: Any, events: Any, sharing: Any, group: int, begin: int, end: int, last: int) -> int:
+    """Where the burst ends: at a time stamp that touches the group, at a pane's border, or with the window.
+
+    A time stamp in which other types take part is a burst of its own.
+    """
+    if touches(plan, events, group, begin, end):
+        return end
+    touched, pane, event = plan[P_TOUCHED] + group * plan[P_CODES], sharing.settings[S_PANE], end
+    border = _pane_of(events, sharing, begin) * pane + pane + sharing.settings[S_ORIGIN]
+    while event < last:
+        code = events.code[event]
+        if pane > 0 and events.time[event] >= border:
+            return event
+        if code >= 0 and plan[touched + code] & ENDS_BURSTS:
+            while events.time[event - 1] == events.time[event]:
+                event -= 1
+            return event
+        event += 1
+    return last
+
+
+@compiled_part
+def _pane_of(events: Any, sharing: Any, event: int) -> Any:
+    pane = sharing.settings[S_PANE]
+    return (events.time[event] - sharing.settings[S_ORIGIN]) // pane if pane > 0 else np.int64(0)
+
+
+@compiled_part
+def _look_ahead(plan: Any, memo: Any, events: Any, group: int, begin: int, last: int) -> None:
+    """Count the events that trees and scans of the window will hold, and those on which members differ."""
+    about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
+    left = differing = 0
+    for event in range(begin, last):
+        if events.code[event] == plan[about + G_CODE]:
+            how = agreement(plan, events, group, event)
+            left += how != NONE
+            differing += how == SOME
+    memo[state + X_LEFT], memo[state + X_DIFFERING] = left, differing
+
+
+@compiled_part
+def _count_matched(plan: Any, memo: Any, events: Any, group: int, stop: int) -> None:
+    """Count the events of the window that the group has matched before `stop`."""
+    about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
+    touched = plan[P_TOUCHED] + group * plan[P_CODES]
+    for event in range(memo[state + X_SEEN_TO], stop):
+        code = events.code[event]
+        if code == plan[about + G_CODE]:
+            memo[state + X_SEEN] += agreement(plan, events, group, event) != NONE
+        elif code >= 0 and plan[touched + code] & COUNTS:
+            memo[state + X_SEEN] += 1
+    memo[state + X_SEEN_TO] = max(stop, memo[state + X_SEEN_TO])
+
+
+@compiled_part
+def _record_for(
+    plan: Any,
+    memo: Any,
+    events: Any,
+    sharing: Any,
+    group: int,
+    job: int,
+    begin: int,
+    outcome: int,
+    reason: int,
+) -> Any:
+    """The record that takes a decision: the last one if it is equal, a new one, or where none is left the summary."""
+    about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
+    labels, count = memo[M_NEW_SET] + plan[about + G_MEMBER_AT], plan[about + G_MEMBERS]
+    pane, burst = _pane_of(events, sharing, begin), memo[state + X_BURST]
+    memo[state + X_BURST] = burst + 1
+    if memo[state + X_RECORD] > 0 and outcome in (CONTINUE, APART):
+        known = memo[state + X_RECORD] - 1
+        if _is_equal(memo, sharing, known, labels, count, pane, outcome, reason):
+            return known
+    record = sharing.count[N_RECORDS]
+    if record >= ROOM:
+        record = ROOM + (group * len(OUTCOMES) + outcome) * len(REASONS) + reason
+        sharing.record[record, R_GROUP], sharing.record[record, R_JOB] = group, -1
+        sharing.record[record, R_OUTCOME], sharing.record[record, R_REASON] = outcome, reason
+        return record
+    sharing.count[N_RECORDS] = record + 1
+    memo[state + X_RECORD] = record + 1
+    for place in range(R_LABELS):
+        sharing.record[record, place] = 0
+    sharing.cost[record, R_SHARED] = sharing.cost[record, R_ALONE] = 0.0
+    sharing.record[record, R_GROUP], sharing.record[record, R_JOB] = group, job
+    sharing.record[record, R_EVENT], sharing.record[record, R_PANE] = begin, pane
+    sharing.record[record, R_BURST] = burst
+    sharing.record[record, R_OUTCOME], sharing.record[record, R_REASON] = outcome, reason
+    for member in range(count):
+        sharing.record[record, R_LABELS + member] = memo[labels + member]
+    return record
+
+
+@compiled_part
+def _is_equal(
+    memo: Any, sharing: Any, record: int, labels: int, count: int, pane: int, outcome: int, reason: int
+) -> bool:
+    """Whether a record of the same group and window says the same."""
+    equal = (
+        sharing.record[record, R_PANE] == pane
+        and sharing.record[record, R_OUTCOME] == outcome
+        and sharing.record[record, R_REASON] == reason
+    )
+    for member in range(count):
+        equal = equal and sharing.record[record, R_LABELS + member] == memo[labels + member]
+    return equal  # type: ignore[no-any-return]
+
+
+@compiled_part
+def _outcome(goes_on: bool, opened: bool, sets: int, begun: int) -> int:
+    if opened:
+        return CONTINUE if goes_on else SPLIT
+    if sets == 0:
+        return APART
+    return MERGE if begun else OPEN
