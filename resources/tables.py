@@ -262,14 +262,18 @@ DECISIONS = Table(
         Column("queries", pa.string(), "sets that share: `p, q; r, s`; empty: nobody; NULL: several ways"),
         Column("outcome", pa.string(), "of the graphlets: open, continue, split, merge or apart"),
         Column("reason", pa.string(), "why; NULL where there are several reasons"),
-        Column("cost_shared", pa.float64(), "predicted cost of sharing, of these bursts; unit of the cost model"),
+        Column(
+            "cost_shared", pa.float64(), "predicted cost of sharing, of these bursts; unit of the cost model"
+        ),
         Column("cost_alone", pa.float64(), "predicted cost if each query goes by itself, in the same unit"),
         Column("slot", TIMESTAMP, "UTC day of the pane, or hour with hourly partitions: runs replace slots"),
         Column("pane_start", TIMESTAMP, "pane as a time; NULL where pane is, and beyond the years 1 to 9999"),
         Column("kleene", pa.string(), "the Kleene part that may be shared, such as B+"),
         Column("bursts", pa.int64(), "how many equal decisions the row stands for"),
         Column("events", pa.int64(), "events of these bursts"),
-        Column("candidates", pa.string(), "the queries that could share: `p, q, r`; NULL in a coarse summary"),
+        Column(
+            "candidates", pa.string(), "the queries that could share: `p, q, r`; NULL in a coarse summary"
+        ),
         Column("snapshots_created", pa.int64(), "snapshots made for these bursts"),
         Column("snapshots_carried", pa.int64(), "snapshots that expressions over these bursts contain"),
     ),
