@@ -28,10 +28,10 @@ from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload
 from hamlet_core.predicates.kinds import NUMBERS, Kind
 from hamlet_core.predicates.typing import check
 from hamlet_core.results import (
-    DECISION_SCHEMA,
     PartialRow,
     check_partials,
     merged_rows,
+    no_decisions,
     result_table,
 )
 from hamlet_core.template.plan import QueryPlan, plan_query
@@ -110,7 +110,7 @@ def execute(
     counters = Counters(
         len(folded.stream), work.matched_events, results.num_rows, work.kernel_events, work.bursts
     )
-    return Execution(results, pa.Table.from_batches([], DECISION_SCHEMA), counters)
+    return Execution(results, no_decisions(), counters)
 
 
 def partials(

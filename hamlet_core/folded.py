@@ -11,7 +11,7 @@ from hamlet_core.algebra.aggregates import Shape, components
 from hamlet_core.algebra.arithmetic import Arithmetic, Unit
 from hamlet_core.encoded import Stream
 from hamlet_core.pattern.meaning import AnalysedQuery
-from hamlet_core.results import PartialRow, merged_rows, partial_table, result_table
+from hamlet_core.results import PartialRow, merged_rows, no_decisions, partial_table, result_table
 from hamlet_core.totals import Totals, in_batches, one_table, partial_rows, totals_table
 from hamlet_core.work import Work
 
@@ -24,6 +24,8 @@ class Part:
     partials: pa.Table
     events: int
     """Events of the types that the queries name."""
+    decisions: pa.Table
+    """The decision log: every row has its pane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +59,15 @@ class Folded:
             merged = merged_rows(done, self.shapes, self.numbers)
             shown = result_table(merged, self.shapes, self.numbers, self.stream.time_type)
             others = partial_table(row for row in rows if row.query not in finished)
-            return Part(shown, others, len(self.stream))
+            return Part(shown, others, len(self.stream), no_decisions())
         units, tables, open_rows = self.units, [], []
         for totals in in_batches(self.stretches):
             done, others = _divided(totals, finished)
             tables.append(totals_table(done, self.shapes, units, self.numbers, self.stream.time_type))
             open_rows += partial_rows(others, self.shapes, units, self.numbers)
         tables = tables or [totals_table([], self.shapes, units, self.numbers, self.stream.time_type)]
-        return Part(one_table(tables, self.shapes), partial_table(open_rows), len(self.stream))
+        shown = one_table(tables, self.shapes)
+        return Part(shown, partial_table(open_rows), len(self.stream), no_decisions())
 
 
 def _divided(totals: list[Totals], finished: frozenset[str]) -> tuple[list[Totals], list[Totals]]:

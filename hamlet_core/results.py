@@ -29,15 +29,40 @@ DECISION_SCHEMA = pa.schema(
     [
         pa.field("pane", pa.int64()),
         pa.field("partition", pa.string()),
+        pa.field("kleene", pa.string()),
         pa.field("burst", pa.int64()),
+        pa.field("bursts", pa.int64()),
+        pa.field("events", pa.int64()),
+        pa.field("candidates", pa.string()),
         pa.field("queries", pa.string()),
         pa.field("outcome", pa.string()),
         pa.field("reason", pa.string()),
+        pa.field("snapshots_created", pa.int64()),
+        pa.field("snapshots_carried", pa.int64()),
         pa.field("cost_shared", pa.float64()),
         pa.field("cost_alone", pa.float64()),
     ]
 )
-"""The decision log of a run; engines that share nothing leave it empty."""
+"""The decision log of a run: one row for one burst, or for `bursts` of them that were decided alike.
+
+| column | content |
+|---|---|
+| `pane` | start of the pane, in ticks of the input; NULL in a summary over panes |
+| `partition` | the values of the partition attributes, written as a `group_key`; NULL in a summary over partitions |
+| `kleene` | the Kleene part that may be shared, such as `B+` |
+| `burst` | number of the first burst within its pane, from 0; NULL in a summary |
+| `bursts` | how many equal decisions the row stands for, 1 or more |
+| `events` | of these bursts |
+| `candidates` | names of the queries that could share, with ", " between them |
+| `queries` | those that share: sets of names, ", " inside a set and "; " between sets; "" if nobody shares |
+| `outcome` | what became of the graphlets: a value of `hamlet_core.sharing.burst.Outcome` |
+| `reason` | why, for people |
+| `snapshots_created`, `snapshots_carried` | summed over the bursts |
+| `cost_shared`, `cost_alone` | predicted, of sharing and of every query by itself, in units of the cost model; summed |
+
+`hamlet_core.decisions.summarised` makes summaries, and says which other columns are NULL in coarse ones. Engines that
+share nothing leave the log empty.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +98,11 @@ def result_schema(time_type: pa.DataType) -> pa.Schema:
             pa.field("fingerprint", pa.int64()),
         ]
     )
+
+
+def no_decisions() -> pa.Table:
+    """The decision log of a run that decides nothing."""
+    return pa.Table.from_batches([], DECISION_SCHEMA)
 
 
 def partial_table(rows: Iterable[PartialRow]) -> pa.Table:

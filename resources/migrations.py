@@ -35,6 +35,16 @@ MIGRATIONS: Mapping[str, tuple[Migration, ...]] = {
     "events": (Migration(checks=tables.EVENT_CHECKS),),
     tables.LEDGER.name: (Migration(("days",), tables.LEDGER.checks), Migration(("size", "modified"))),
     tables.PLAN.name: (Migration(("position",), tables.PLAN.checks),),
+    tables.DECISIONS.name: (
+        Migration(checks=tables.DECISIONS.checks[:1]),
+        Migration(
+            (
+                *("slot", "pane_start", "kleene", "bursts", "events", "candidates"),
+                *("snapshots_created", "snapshots_carried"),
+            ),
+            tables.DECISIONS.checks[1:],
+        ),
+    ),
 } | {
     table.name: (Migration(checks=table.checks),)
     for table in (
@@ -42,7 +52,6 @@ MIGRATIONS: Mapping[str, tuple[Migration, ...]] = {
         tables.COMPUTED,
         tables.COMPUTED_PARTITIONS,
         tables.PUBLISHED,
-        tables.DECISIONS,
         tables.METRICS,
     )
 }

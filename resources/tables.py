@@ -251,21 +251,37 @@ PUBLISHED = Table(
 
 DECISIONS = Table(
     "sharing_decisions",
-    "Which queries shared work in which burst, and why; empty for engines that share nothing.",
+    "Which queries shared which bursts, and why: a row is one burst, or several that were decided alike.",
     (
         Column("workload", pa.string(), "name of the workload"),
         Column("workload_hash", pa.string(), "SHA-256 of the canonical text of the workload"),
         Column("run_id", pa.string(), "the run that decided"),
-        Column("pane", pa.int64(), "index of the pane"),
-        Column("partition", pa.string(), "partition the burst lies in"),
-        Column("burst", pa.int64(), "index of the burst in its pane"),
-        Column("queries", pa.string(), "the queries that could share"),
-        Column("outcome", pa.string(), "which of them shared"),
-        Column("reason", pa.string(), "why"),
-        Column("cost_shared", pa.float64(), "predicted cost of sharing"),
-        Column("cost_alone", pa.float64(), "predicted cost of not sharing"),
+        Column("pane", pa.int64(), "start of the pane in ticks of the input; NULL in a summary over panes"),
+        Column("partition", pa.string(), "JSON object of the partition; NULL in a summary over partitions"),
+        Column("burst", pa.int64(), "number of the first burst within its pane, from 0; NULL in a summary"),
+        Column("queries", pa.string(), "sets that share: `p, q; r, s`; empty: nobody; NULL: several ways"),
+        Column("outcome", pa.string(), "of the graphlets: open, continue, split, merge or apart"),
+        Column("reason", pa.string(), "why; NULL where there are several reasons"),
+        Column(
+            "cost_shared", pa.float64(), "predicted cost of sharing, of these bursts; unit of the cost model"
+        ),
+        Column("cost_alone", pa.float64(), "predicted cost if each query goes by itself, in the same unit"),
+        Column("slot", TIMESTAMP, "UTC day of the pane, or hour with hourly partitions: runs replace slots"),
+        Column("pane_start", TIMESTAMP, "pane as a time; NULL where pane is, and beyond the years 1 to 9999"),
+        Column("kleene", pa.string(), "the Kleene part that may be shared, such as B+"),
+        Column("bursts", pa.int64(), "how many equal decisions the row stands for"),
+        Column("events", pa.int64(), "events of these bursts"),
+        Column(
+            "candidates", pa.string(), "the queries that could share: `p, q, r`; NULL in a coarse summary"
+        ),
+        Column("snapshots_created", pa.int64(), "snapshots made for these bursts"),
+        Column("snapshots_carried", pa.int64(), "snapshots that expressions over these bursts contain"),
     ),
-    checks=(known("workload", "workload_hash", "run_id"),),
+    checks=(
+        known("workload", "workload_hash", "run_id"),
+        Check("bursts_count", "bursts >= 1 AND events >= 0"),
+        Check("outcome_is_one", "outcome IN ('open', 'continue', 'split', 'merge', 'apart')"),
+    ),
 )
 
 METRICS = Table(

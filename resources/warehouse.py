@@ -285,9 +285,9 @@ class Warehouse:
             )
 
     def replace_rows(
-        self, spark: SparkSession, rows: Sequence[dict[str, object]], table: Table, where: str
+        self, spark: SparkSession, rows: Sequence[dict[str, object]] | pa.Table, table: Table, where: str
     ) -> None:
-        """As `replace`, for a few rows given as values, and without a job of Spark.
+        """As `replace`, for rows that are here, as values or as an Arrow table, and without a job of Spark.
 
         `where` is SQL of ours as delta-rs reads it, with texts put in by `equal_values` and `standard_literal`.
         """
@@ -300,29 +300,21 @@ class Warehouse:
     def _write_rows(
         self,
         spark: SparkSession,
-        rows: Sequence[dict[str, object]],
+        rows: Sequence[dict[str, object]] | pa.Table,
         table: Table,
         write: str,
         where: str | None,
     ) -> None:
         self.create(spark, table)
-        found = pa.Table.from_pylist(list(rows), schema=table.schema.remove_metadata())
+        found = rows if isinstance(rows, pa.Table) else arrow_of(rows, table)
         path, options = self.path_of(table.name), self.location.storage_options()
         more = {"where": where} if where else {}
         with self._commit_here(write, table, **more) as said:
+            how: dict[str, Any] = {"storage_options": options, "commit_properties": said}
             if where is None:
-                deltalake.write_deltalake(
-                    path, found, mode="append", storage_options=options, commit_properties=said
-                )
+                deltalake.write_deltalake(path, found, mode="append", **how)
             else:
-                deltalake.write_deltalake(
-                    path,
-                    found,
-                    mode="overwrite",
-                    predicate=where,
-                    storage_options=options,
-                    commit_properties=said,
-                )
+                deltalake.write_deltalake(path, found, mode="overwrite", predicate=where, **how)
 
     @contextlib.contextmanager
     def _commit_here(self, write: str, table: Table, **more: str) -> Iterator[deltalake.CommitProperties]:
@@ -386,7 +378,12 @@ def spark_schema(table: Table) -> StructType:
 
 def frame_of(spark: SparkSession, rows: Sequence[dict[str, object]], table: Table) -> DataFrame:
     """A few rows as a Spark frame with the types of the table."""
-    return spark.createDataFrame(pa.Table.from_pylist(list(rows), schema=table.schema.remove_metadata()))
+    return spark.createDataFrame(arrow_of(rows, table))
+
+
+def arrow_of(rows: Sequence[dict[str, object]], table: Table) -> pa.Table:
+    """A few rows as Arrow with the types of the table."""
+    return pa.Table.from_pylist(list(rows), schema=table.schema.remove_metadata())
 
 
 def all_equal(**values: str) -> pc.Expression:

@@ -8,9 +8,9 @@ from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
 from pipelines.assets.presenting import computed_lineage, picture, say, table_spec, telling, written
 from pipelines.showing.plots import sharing_picture
-from pipelines.steps.decisions import write_decisions
+from pipelines.steps.decisions import decisions_by_partition
 from pipelines.steps.execute import ExecuteReport, execute
-from pipelines.steps.metrics import execute_metrics
+from pipelines.steps.metrics import decision_metrics, execute_metrics
 from pipelines.steps.slices import rows_by_partition
 from resources import tables
 from resources.spark import SparkResource
@@ -34,9 +34,7 @@ def execute_assets(place: Place) -> dg.AssetsDefinition:
         with telling(context, pipeline):
             settings = pipeline.settings(place.name, place.span(context))
             warehouse = pipeline.tables(settings.workload)
-            session = spark.session()
-            report = execute(session, warehouse, settings, context.run.run_id)
-            decisions = write_decisions(session, warehouse, settings.workload, context.run.run_id)
+            report = execute(spark.session(), warehouse, settings, context.run.run_id)
             say(
                 context,
                 _summary(report),
@@ -58,7 +56,8 @@ def execute_assets(place: Place) -> dg.AssetsDefinition:
                 place,
                 warehouse,
                 tables.DECISIONS.name,
-                rows=decisions,
+                rows=decisions_by_partition(warehouse, settings.workload.name, settings.span),
+                metrics=decision_metrics(report.decided),
                 more={"sharing over time": shared},
             )
 
@@ -68,4 +67,6 @@ def execute_assets(place: Place) -> dg.AssetsDefinition:
 def _summary(report: ExecuteReport) -> str:
     rows = sum(report.rows.values())
     kept = f"; {len(report.kept)} queries were computed already" if report.kept else ""
-    return f"execute: {rows:,} result rows from {len(report.tasks)} tasks{kept}"
+    decided = report.decided
+    shared = f", {decided.shared:,} of {decided.bursts:,} bursts shared" if decided.bursts else ""
+    return f"execute: {rows:,} result rows from {len(report.tasks)} tasks{shared}{kept}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from pipelines.showing.people import group
 from pipelines.showing.pictures import COLOURS, FAINT, figure, message, png, short, styled
+from pipelines.spans import moment
 from resources import tables
 from resources.warehouse import Warehouse
 
@@ -34,8 +35,7 @@ _FAINT_GROUPS = 40
 _MOST_ROWS = 400_000
 """Results that are looked at, the latest days of them: a picture is to take seconds."""
 _BINS = 120
-_ALONE = ("apart", "split", "none", "", None)
-"""Outcomes after which no two queries share the burst (`hamlet_core.sharing.burst.Outcome`)."""
+_DAY = 86_400_000_000
 
 
 # --- results over time ---------------------------------------------------------------------------
@@ -223,19 +223,22 @@ def power(size: float) -> str:
 
 
 def sharing_picture(warehouse: Warehouse, workload: str) -> bytes:
-    """A PNG of the optimizer's decisions pane by pane: the share of bursts that were shared, and predicted costs."""
-    rows = _decisions(warehouse, workload)
-    if not rows.num_rows:
+    """A PNG of the optimizer's decisions pane by pane: the share of bursts that were shared, and predicted costs.
+
+    Day by day (or hour by hour, with hourly partitions) where some rows sum up panes.
+    """
+    found = bins(_decisions(warehouse, workload))
+    if not found:
         return message(
             f"No decisions were taken burst by burst for {short(workload, 60)}:\n"
             "what its queries share is found in their plan, see the picture there."
         )
     with styled():
-        return png(_sharing(rows, workload))
+        return png(_sharing(found, workload))
 
 
 def _decisions(warehouse: Warehouse, workload: str) -> pa.Table:
-    columns = ["pane", "outcome", "cost_shared", "cost_alone"]
+    columns = ["pane_start", "slot", "queries", "bursts", "cost_shared", "cost_alone"]
     if not warehouse.exists(tables.DECISIONS.name):
         return tables.DECISIONS.schema.remove_metadata().empty_table().select(columns)
     decisions = warehouse.dataset(tables.DECISIONS.name)
@@ -244,43 +247,53 @@ def _decisions(warehouse: Warehouse, workload: str) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Panes in a row, as one point of a chart."""
+    """Panes in a row, as one bar of a chart; costs are predicted, and those of all its bursts."""
 
-    first_pane: int
+    start: datetime
     bursts: int
     shared: int
     cost_shared: float
-    """Predicted, of all its bursts, if as many queries shared as the optimizer considered."""
     cost_alone: float
+
+    @property
+    def share(self) -> float:
+        """Of its bursts, how many were shared."""
+        return self.shared / self.bursts
 
 
 def bins(rows: pa.Table) -> list[Bin]:
-    """The decisions by pane, or by a few panes together where there are many."""
-    panes = rows.column("pane").to_pylist()
-    known = [pane for pane in panes if pane is not None]
-    low, high = (min(known), max(known)) if known else (0, 0)
-    width = -(-(high - low + 1) // _BINS)
-    found: dict[int, list[tuple[bool, float, float]]] = defaultdict(list)
-    for pane, outcome, together, alone in _values(rows, panes):
-        place = ((low if pane is None else pane) - low) // width
-        found[place].append((outcome not in _ALONE, together or 0.0, alone or 0.0))
+    """The decisions by pane, or by a few panes together where there are many; rows without any time are left out."""
+    summed_up = rows["pane_start"].null_count > 0
+    ticks = rows["slot" if summed_up else "pane_start"].cast(pa.int64())
+    # NULL stands for several sets: somebody shared.
+    alone = pc.fill_null(pc.equal(rows["queries"], ""), False)
+    parts = {
+        "ticks": ticks,
+        "bursts": rows["bursts"],
+        "shared": pc.if_else(alone, 0, rows["bursts"]),
+        "cost_shared": rows["cost_shared"],
+        "cost_alone": rows["cost_alone"],
+    }
+    timed = pa.table(parts).filter(pc.is_valid(ticks))
+    if not timed.num_rows:
+        return []
+    times = timed["ticks"].to_numpy()
+    low = int(times.min())
+    width = -(-(int(times.max()) - low + 1) // _BINS)
+    placed = timed.append_column("place", pa.array((times - low) // width))
+    wanted = [("ticks", "min"), *((name, "sum") for name in parts if name != "ticks")]
+    found = placed.group_by("place").aggregate(wanted).sort_by("place").drop_columns("place")
     return [
-        Bin(low + place * width, len(some), *(sum(column) for column in zip(*some, strict=True)))
-        for place, some in sorted(found.items())
+        Bin(moment(first), bursts, shared, together or 0.0, apart or 0.0)
+        for first, bursts, shared, together, apart in zip(*(one.to_pylist() for one in found), strict=True)
     ]
 
 
-def _values(
-    rows: pa.Table, panes: Sequence[int | None]
-) -> Iterator[tuple[int | None, str | None, float | None, float | None]]:
-    columns = (rows.column(name).to_pylist() for name in ("outcome", "cost_shared", "cost_alone"))
-    return zip(panes, *columns, strict=True)
+def _sharing(found: Sequence[Bin], workload: str) -> Figure:
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-
-def _sharing(rows: pa.Table, workload: str) -> Figure:
-    found = bins(rows)
-    panes = [one.first_pane for one in found]
-    step = min((later - earlier for earlier, later in pairwise(panes)), default=1)
+    starts = np.array([one.start.replace(tzinfo=None) for one in found], "datetime64[us]")
+    step = min(np.diff(starts), default=np.timedelta64(1, "m"))
     drawn = figure(8, 4.2)
     bursts, shared = sum(one.bursts for one in found), sum(one.shared for one in found)
     drawn.suptitle(
@@ -291,19 +304,22 @@ def _sharing(rows: pa.Table, workload: str) -> Figure:
         fontweight="bold",
     )
     above, below = drawn.subplots(2, 1, sharex=True)
-    above.bar(
-        panes, [one.shared / one.bursts for one in found], width=0.9 * step, align="edge", color=COLOURS[0]
-    )
+    shares = [one.share for one in found]
+    above.bar(starts, shares, width=0.9 * step.astype(float) / _DAY, align="edge", color=COLOURS[0])
     above.set_ylim(0, 1)
     above.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     above.set_title("bursts shared", fontsize=9)
     for costs, name, colour in (
-        ([one.cost_alone / one.bursts for one in found], "every query alone", COLOURS[1]),
-        ([one.cost_shared / one.bursts for one in found], "shared", COLOURS[0]),
+        ([one.cost_alone for one in found], "every query alone", COLOURS[1]),
+        ([one.cost_shared for one in found], "shared", COLOURS[0]),
     ):
-        below.step(panes, costs, where="post", color=colour, label=name, linewidth=1.2)
+        # The last bar has its width, too.
+        edges = np.append(starts, starts[-1:] + step)
+        below.step(edges, [*costs, *costs[-1:]], where="post", color=colour, label=name, linewidth=1.2)
     below.set_ylim(bottom=0)
-    below.set_title("predicted cost of a burst", fontsize=9)
+    below.set_title("predicted cost of the bursts", fontsize=9)
     below.legend(loc="upper left")
-    below.set_xlabel("pane" if step == 1 else f"pane ({step} together)")
+    locator = AutoDateLocator(maxticks=8)
+    below.xaxis.set_major_locator(locator)
+    below.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     return drawn

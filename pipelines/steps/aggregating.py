@@ -44,7 +44,8 @@ def trend_aggregates(
     shared = TaskInput(parsed, plans, columns, schema, options)
     refuse_what_cannot_fit(shared)
     context = events.sparkSession.sparkContext
-    stages, partial = FrameEvents(events, 2 * context.defaultParallelism).stages(shared, Reports.on(context))
+    reports = Reports.on(context, decisions=False)
+    stages, partial = FrameEvents(events, 2 * context.defaultParallelism).stages(shared, reports)
     rows = together([merged(stages, parsed, arithmetic)] if partial else stages)
     if not pa.types.is_integer(columns.field(schema.time).type):
         rows = with_timestamps(rows, 1)

@@ -1,4 +1,7 @@
-"""Execute: Delta `events` -> Delta `computed_aggregates`, as one Spark job; partial rows, if any, meet in a small shuffle."""
+"""Execute: Delta `events` -> Delta `computed_aggregates` and `sharing_decisions`, as one Spark job.
+
+Partial rows, if any, meet in a small shuffle; decisions come home with the reports of the tasks.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from pipelines.steps.computed import (
     missing,
     record_computed,
 )
+from pipelines.steps.decisions import Decided, gathered, slot_of, write_decisions
 from pipelines.steps.file_tasks import FileEvents
 from pipelines.steps.frame_events import FrameEvents
 from pipelines.steps.ingest import no_events
@@ -48,17 +52,19 @@ MOST_FILES = 64
 class ExecuteReport:
     """What one execution did: the version of `events`, a report per task, result rows per query of the span.
 
-    `kept` are the queries whose results were there already and still hold.
+    `kept` are the queries whose results were there already and still hold, `decided` is what the tasks decided.
     """
 
     events_version: int
     tasks: tuple[TaskReport, ...]
     rows: dict[str, int]
     kept: frozenset[str] = frozenset()
+    decided: Decided = Decided()
 
 
 def execute(spark: SparkSession, warehouse: Warehouse, settings: JobSettings, run_id: str) -> ExecuteReport:
-    """Compute the workload over the windows of its span and replace their rows in `computed_aggregates`.
+    """Compute the workload over the windows of its span and replace their rows in `computed_aggregates`, and the
+    decisions about its panes in `sharing_decisions`.
 
     Queries that are computed already and that no new event matters to are kept. Raises WarehouseError without events,
     StreamError and QueryMeaningError where they do not fit the queries.
@@ -67,21 +73,27 @@ def execute(spark: SparkSession, warehouse: Warehouse, settings: JobSettings, ru
         raise no_events(warehouse)
     remove_killed_ingests(spark, warehouse, Ledger.of(warehouse))
     version, until = warehouse.version("events"), latest_ingest(warehouse)
-    refuse_what_cannot_fit(task_input(warehouse, settings))
+    everything = task_input(warehouse, settings)
+    refuse_what_cannot_fit(everything)
     computed = Computed.of(warehouse, settings.workload.name)
     wanted = missing(warehouse, settings, computed)
     names = frozenset(plan.name for plan in settings.workload.plans)
     left_behind = computed.partitions(names, settings.span)
     kept = names - frozenset[str]().union(*wanted.values())
     reports: tuple[TaskReport, ...] = ()
+    decided = Decided()
+    warehouse.create(spark, tables.DECISIONS)
     if wanted or left_behind:
         part = replace(settings, span=settings.span.between(wanted.keys() | left_behind))
         if computed.partitions(kept, part.span):
             forget_computed(warehouse, part, kept)
         reports = _compute(spark, warehouse, part, kept, version, run_id)
+        decisions = gathered(task.decisions for task in reports)
+        write_decisions(spark, warehouse, part, decisions, unit=everything.unit, run_id=run_id, kept=kept)
+        decided = Decided.of(decisions)
         if until is not None:
             record_computed(spark, warehouse, part, but=kept, version=version, until=until, run_id=run_id)
-    return ExecuteReport(version, reports, _rows_per_query(warehouse, settings), kept)
+    return ExecuteReport(version, reports, _rows_per_query(warehouse, settings), kept, decided)
 
 
 def _compute(
@@ -126,6 +138,7 @@ def task_input(warehouse: Warehouse, settings: JobSettings) -> TaskInput:
         settings.execute,
         settings.span,
         settings.origin,
+        slot_of(settings.span),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from pipelines.steps.decisions import Decided
 from pipelines.steps.execute import ExecuteReport
 from pipelines.steps.ingest import IngestReport
 from resources import tables
@@ -59,6 +60,16 @@ def execute_metrics(report: ExecuteReport) -> tuple[Metric, ...]:
         Metric("execute", "task seconds", round(sum(task.seconds for task in report.tasks), 3)),
     )
     return (*whole, *(Metric("execute", "result rows", rows, query) for query, rows in report.rows.items()))
+
+
+def decision_metrics(decided: Decided) -> tuple[Metric, ...]:
+    """What an execution decided burst by burst."""
+    return (
+        Metric("execute", "bursts decided", decided.bursts),
+        Metric("execute", "bursts shared", decided.shared),
+        Metric("execute", "snapshots created", decided.snapshots_created),
+        Metric("execute", "snapshots carried", decided.snapshots_carried),
+    )
 
 
 def write_metrics(

@@ -1,7 +1,7 @@
 """What every task of an execution has in common, whatever way its events come: the engine, its rows, its report.
 
 A task yields result rows of the queries whose groups it holds whole, and partial rows of the others. Its report goes
-to the driver beside the rows, and so does an error that a user can cause.
+to the driver beside the rows, with the decisions that it took, and so does an error that a user can cause.
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ from pyspark import SparkContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from hamlet_core import EventSchema, QueryPlan, Workload, result_schema, run_part
+from hamlet_core.decisions import summarised
 from hamlet_core.errors import HamletError
 from hamlet_core.events import TIME_UNITS
+from hamlet_core.folded import Part
 from pipelines.settings import ExecuteOptions
 from pipelines.spans import Span, microseconds
+from pipelines.steps.decisions import MOST_OF_A_TASK, Slot, nothing_decided, of_span, packed
 
 _RESULTS = [column.with_nullable(True) for column in result_schema(pa.int64())]
 TASK_SCHEMA = pa.schema([*_RESULTS, pa.field("state", pa.binary())])
@@ -37,13 +40,15 @@ _SENT = re.compile(_ERROR + r"([A-Za-z0-9+/=]+)")
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """What one task did: events that went into the engine, rows out, seconds, and its process."""
+    """What one task did: events that went into the engine, rows out, seconds, its process, and what it decided."""
 
     queries: tuple[str, ...]
     events: int = 0
     rows: int = 0
     seconds: float = 0.0
     pid: int = 0
+    decisions: bytes = field(default=b"", repr=False)
+    """As `pipelines.steps.decisions.packed` makes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,7 @@ class TaskInput:
     options: ExecuteOptions
     span: Span = Span()
     origin: int = 0
+    slot: Slot = "day"
 
     @property
     def unit(self) -> int:
@@ -83,18 +89,19 @@ class _Merged(AccumulatorParam[dict[Any, TaskReport]]):
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """Reports of tasks, gathered by the driver as the tasks end."""
+    """Reports of tasks, gathered by the driver as the tasks end; without `decisions`, which are large, if nobody asks."""
 
     gathered: Accumulator[dict[Any, TaskReport]]
+    decisions: bool = True
 
     @classmethod
-    def on(cls, context: SparkContext) -> Reports:
+    def on(cls, context: SparkContext, *, decisions: bool = True) -> Reports:
         """None yet."""
-        return cls(context.accumulator({}, _Merged()))
+        return cls(context.accumulator({}, _Merged()), decisions)
 
     def add(self, number: Any, report: TaskReport) -> None:
         """In a task: report it."""
-        self.gathered.add({number: report})
+        self.gathered.add({number: report if self.decisions else replace(report, decisions=b"")})
 
     @property
     def all(self) -> tuple[TaskReport, ...]:
@@ -113,6 +120,7 @@ class Working:
     started: float = field(default_factory=time.monotonic)
     events: int = 0
     rows: int = 0
+    decisions: pa.Table = field(default_factory=nothing_decided)
 
     def rows_of(self, events: Any, span: Span) -> Iterator[pa.RecordBatch]:
         """The engine over one table or reader of events: rows about windows that end in the span."""
@@ -128,16 +136,23 @@ class Working:
             cost_model=options.cost_model,
             arithmetic=options.arithmetic,
         )
+        yield from self.rows_of_part(part, span)
+
+    def rows_of_part(self, part: Part, span: Span) -> Iterator[pa.RecordBatch]:
+        """The rows that the engine found about windows that end in the span; its decisions are kept for the report."""
+        unit = self.shared.unit
         self.events += part.events
+        decided = of_span(part.decisions, span, unit, self.shared.slot)
+        self.decisions = summarised(pa.concat_tables([self.decisions, decided]), MOST_OF_A_TASK)
         for found in (part.results, part.partials):
-            rows = _ending_in(span, as_task_rows(found), shared.unit)
+            rows = _ending_in(span, as_task_rows(found), unit)
             self.rows += rows.num_rows
             yield from rows.to_batches(max_chunksize=100_000)
 
     def report(self) -> TaskReport:
         """What was done so far."""
         seconds = time.monotonic() - self.started
-        return TaskReport(self.queries, self.events, self.rows, seconds, os.getpid())
+        return TaskReport(self.queries, self.events, self.rows, seconds, os.getpid(), packed(self.decisions))
 
 
 def as_task_rows(found: pa.Table) -> pa.Table:

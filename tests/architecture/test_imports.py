@@ -48,7 +48,7 @@ LAYERS = (
     ("predicates", "columns", "encoded", "event_schema", "events", "streams"),
     ("pattern",),
     ("algebra",),
-    ("folded", "results", "template", "totals"),
+    ("decisions", "folded", "results", "template", "totals"),
     ("engines",),
     ("execution",),
     ("explain", "kernels_alone", "why"),

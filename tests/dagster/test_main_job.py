@@ -17,6 +17,7 @@ from pipelines.assets import execute as execute_asset
 from pipelines.assets import ingest as ingest_asset
 from pipelines.main_job import run_main_job
 from pipelines.settings import NamedWorkload
+from pipelines.steps.decisions import Decided
 from resources.warehouse import Warehouse
 from resources.warehouse_lock import exclusive
 from tests.spark.pipeline_cases import expected_rows, settings_for, stream, table_rows, write_csv
@@ -86,6 +87,27 @@ def test_a_second_run_ingests_nothing_and_finds_the_same(done, spark):
     assert summary.success
     assert Warehouse(settings.warehouse).version("events") == before
     assert table_rows(Warehouse(settings.warehouse), "trend_aggregates") == expected_rows(settings)
+
+
+def test_what_was_decided_is_told_by_the_asset_and_among_the_numbers_of_the_run(done, spark, monkeypatch):
+    settings, _, _ = done
+    real = execute_asset.execute
+    decided = Decided(bursts=9, shared=7, snapshots_created=3, snapshots_carried=6)
+    monkeypatch.setattr(execute_asset, "execute", lambda *given: replace(real(*given), decided=decided))
+    with dg.DagsterInstance.ephemeral() as instance:
+        summary = run_main_job(settings, instance)
+        entries = instance.all_logs(summary.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION)
+    assert summary.success
+    told = {"bursts decided": 9, "bursts shared": 7, "snapshots created": 3, "snapshots carried": 6}
+    (metadata,) = [
+        entry.asset_materialization.metadata
+        for entry in entries
+        if entry.asset_materialization.asset_key == dg.AssetKey("sharing_decisions")
+    ]
+    assert {name: metadata[name].value for name in told} == told
+    rows = Warehouse(settings.warehouse).rows("run_metrics").to_pylist()
+    stored = {row["metric"]: row["value"] for row in rows if row["run_id"] == summary.run_id}
+    assert {name: stored[name] for name in told} == told
 
 
 def test_a_wrong_number_is_not_published_and_the_check_names_it(done, spark, monkeypatch):

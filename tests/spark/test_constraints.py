@@ -14,7 +14,7 @@ from pipelines.main_job import run_main_job
 from resources import tables
 from resources import warehouse as warehouse_module
 from resources.data_files import remove_begun_log
-from resources.migrations import VERSION, schema_version
+from resources.migrations import MIGRATIONS, VERSION, schema_version
 from resources.storage import Location
 from resources.tables import Table
 from resources.warehouse import Warehouse, equal, frame_of, spark_schema
@@ -47,7 +47,10 @@ GOOD: dict[str, tuple[Table, dict[str, object]]] = {
          "events_version": 1, "workload_hash": "h", "run_id": "r"},
     ),
     "trend_aggregates": (tables.PUBLISHED, RESULT),
-    "sharing_decisions": (tables.DECISIONS, {"workload": "w", "workload_hash": "h", "run_id": "r"}),
+    "sharing_decisions": (
+        tables.DECISIONS,
+        {"workload": "w", "workload_hash": "h", "run_id": "r", "bursts": 1, "events": 0, "outcome": "apart"},
+    ),
     "run_metrics": (
         tables.METRICS,
         {"run_id": "r", "workload": "w", "step": "s", "metric": "m", "measured_at": NOW},
@@ -74,6 +77,8 @@ BAD = [
     ("trend_aggregates", "numbers_are_finite", {"log2": float("-inf")}),
     ("trend_aggregates", "fingerprint_is_a_residue", {"fingerprint": 2**61 - 1}),
     ("sharing_decisions", "known", {"run_id": None}),
+    ("sharing_decisions", "bursts_count", {"bursts": 0}),
+    ("sharing_decisions", "outcome_is_one", {"outcome": "none"}),
     ("run_metrics", "known", {"step": None}),
 ]  # fmt: skip
 
@@ -150,6 +155,8 @@ def make_old(spark, old: Warehouse, new: Warehouse) -> None:
         if table is tables.COMPUTED_PARTITIONS:  # there was no such table
             continue
         frame = new.read(spark, table.name).drop("position", "days", "size", "modified")
+        if table is tables.DECISIONS:
+            frame = frame.drop(*(name for one in MIGRATIONS[table.name] for name in one.columns))
         builder = DeltaTable.create(spark).location(old.path_of(table.name)).addColumns(frame.schema)
         for key, value in new.properties(table.name).items():
             if not key.startswith("delta.constraints.") and key != VERSION:
@@ -227,6 +234,9 @@ def test_an_old_warehouse_that_nobody_touched_is_migrated_by_the_job(spark, job,
     found = {table.name: old.properties(table.name)[VERSION] for table in tables.ALL}
     assert found == {table.name: str(schema_version(table.name)) for table in tables.ALL}
     assert set(found.values()) == {"2", "3"}
+    assert old.schema("sharing_decisions").names == tables.DECISIONS.schema.names
+    old.replace_rows(spark, [GOOD["sharing_decisions"][1]], tables.DECISIONS, equal(workload="w"))
+    assert old.rows("sharing_decisions")["bursts"].to_pylist() == [1]
 
 
 def test_an_old_table_with_a_row_that_cannot_be_is_refused_in_words(spark, tmp_path):

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from pipelines.settings import NamedWorkload
-from pipelines.steps.decisions import write_decisions
 from pipelines.steps.execute import execute
 from pipelines.steps.ingest import ingest
 from pipelines.steps.metrics import Metric, write_metrics
@@ -42,7 +41,6 @@ def warehouse(spark, tmp_path_factory) -> Warehouse:
     ingest(spark, warehouse, settings.source, needs_of(settings.workload.plans))
     write_plan(spark, warehouse, settings.workload, plan_rows(settings.workload, "run"))
     execute(spark, warehouse, settings, "run")
-    write_decisions(spark, warehouse, settings.workload, "run")
     publish(spark, warehouse, "test")
     write_metrics(spark, warehouse, "test", "run", [Metric("execute", "tasks", 2)])
     return warehouse

@@ -13,6 +13,7 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 import pytest
+from matplotlib.figure import Figure
 
 from hamlet_core import execute, parse
 from hamlet_core.pattern.meaning import analyse_workload
@@ -225,34 +226,87 @@ def test_without_results_and_decisions_the_pictures_say_so(tmp_path: Path) -> No
         assert size(picture)[1] < 200
 
 
-def decision(pane: int, outcome: str, shared: float = 1.0, alone: float = 2.0) -> dict[str, object]:
-    return {"workload": "w", "pane": pane, "outcome": outcome, "cost_shared": shared, "cost_alone": alone}
+DAY = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def decision(
+    minute: float | None, queries: str | None, bursts: int = 1, **values: object
+) -> dict[str, object]:
+    """A row about a pane of that minute of a day, or about the whole day."""
+    start = None if minute is None else DAY + timedelta(minutes=minute)
+    slot = DAY if start is None else start.replace(hour=0, minute=0, second=0, microsecond=0)
+    costs = {"cost_shared": 1.0 * bursts, "cost_alone": 2.0 * bursts}
+    return {
+        "workload": "w",
+        "pane_start": start,
+        "slot": slot,
+        "queries": queries,
+        "bursts": bursts,
+        **costs,
+        **values,
+    }
+
+
+def decisions(*rows: dict[str, object]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), tables.DECISIONS.schema.remove_metadata())
 
 
 def test_bins_count_bursts_and_add_up_costs() -> None:
-    rows = [
-        decision(5, "open"),
-        decision(5, "apart", 4.0, 3.0),
-        decision(7, "continue"),
-        decision(7, "merge"),
-        decision(8, "split"),
-    ]
-    found = bins(pa.Table.from_pylist(rows))
-    assert [(one.first_pane, one.bursts, one.shared, one.cost_shared, one.cost_alone) for one in found] == [
-        (5, 2, 1, 5.0, 5.0), (7, 2, 2, 2.0, 4.0), (8, 1, 0, 1.0, 2.0),
+    rows = decisions(
+        decision(5, "p, q"),
+        decision(5, "", 3, cost_shared=4.0, cost_alone=3.0),
+        decision(7, "p, q; r, s", 2),
+        decision(7, None),
+        decision(8, ""),
+        decision(90, "", cost_shared=None, cost_alone=None),
+    )
+    found = [((one.start - DAY) / timedelta(minutes=1), one) for one in bins(rows)]
+    assert [(minute, one.bursts, one.shared, one.cost_shared, one.cost_alone) for minute, one in found] == [
+        (5, 4, 1, 5.0, 5.0), (7, 3, 3, 3.0, 6.0), (8, 1, 0, 1.0, 2.0), (90, 1, 0, 0.0, 0.0),
     ]  # fmt: skip
-    many = bins(pa.Table.from_pylist([decision(pane, "open") for pane in range(1_000)]))
-    assert len(many) <= 120
-    assert sum(one.bursts for one in many) == 1_000
+    assert [one.share for _, one in found] == [0.25, 1.0, 0.0, 0.0]
+    many = bins(decisions(*(decision(minute, "p, q", 2) for minute in range(1_000))))
+    assert 100 < len(many) <= 120
+    assert (sum(one.bursts for one in many), sum(one.cost_alone for one in many)) == (2_000, 4_000.0)
 
 
-def test_sharing_over_time_is_drawn(tmp_path: Path) -> None:
-    rows = [decision(pane, "continue" if pane % 3 else "apart") for pane in range(300)]
-    schema = tables.DECISIONS.schema.remove_metadata()
-    deltalake.write_deltalake(tmp_path / "sharing_decisions", pa.Table.from_pylist(rows, schema))
+def test_where_rows_sum_up_panes_there_is_a_bar_a_day() -> None:
+    rows = decisions(decision(5, "p, q"), decision(None, "", 9), decision(24 * 60 + 3, "p, q", 4))
+    assert [(one.start, one.bursts, one.shared) for one in bins(rows)] == [
+        (DAY, 10, 1), (DAY + timedelta(days=1), 4, 4),
+    ]  # fmt: skip
+    assert bins(decisions(decision(None, "", slot=None))) == []
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [decision(minute, "p, q" if minute % 3 else "", minute + 1) for minute in range(300)],
+        [decision(0, "p, q")],
+        [decision(None, "p, q")],
+    ],
+    ids=["many panes", "a pane", "a day"],
+)
+def test_sharing_over_time_is_drawn(tmp_path: Path, rows: list[dict[str, object]]) -> None:
+    deltalake.write_deltalake(tmp_path / "sharing_decisions", decisions(*rows))
     _, height = size(sharing_picture(Warehouse(tmp_path), "w"))
     assert height > 300
     assert sharing_picture(Warehouse(tmp_path), "other") != sharing_picture(Warehouse(tmp_path), "w")
+
+
+def test_the_picture_says_how_many_bursts_were_shared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Figure] = []
+    monkeypatch.setattr(plots, "png", lambda figure: drawn.append(figure) or b"")
+    rows = decisions(decision(0, "p, q", 30), decision(1, "", 10), decision(1, "q, r", 1_200))
+    deltalake.write_deltalake(tmp_path / "sharing_decisions", rows)
+    sharing_picture(Warehouse(tmp_path), "w")
+    (figure,) = drawn
+    assert figure.get_suptitle() == "w: 1,230 of 1,240 bursts shared"
+    above, below = figure.axes
+    assert [round(bar.get_height(), 3) for bar in above.patches] == [1.0, 0.992]
+    assert [list(line.get_ydata()) for line in below.lines] == [[60, 2420, 2420], [30, 1210, 1210]]
 
 
 def test_drawing_loads_no_window_and_importing_loads_nothing() -> None:
