@@ -30,8 +30,8 @@ from hamlet_core.predicates.typing import check
 from hamlet_core.results import (
     PartialRow,
     check_partials,
+    decision_table,
     merged_rows,
-    no_decisions,
     result_table,
 )
 from hamlet_core.template.plan import QueryPlan, plan_query
@@ -82,14 +82,18 @@ def run(
     engine: str = DEFAULT_ENGINE,
     policy: str = "dynamic",
     cost_model: str = "measured",
+    choice: str = "guarded",
     arithmetic: str = "scaled",
 ) -> pa.Table:
     """The aggregates of every query, group and window: one row each, in the columns of `result_schema`.
 
+    `policy`, `cost_model` and `choice` say how the engine hamlet decides which queries share (`Sharing`): they change
+    what a run costs, never its answer.
+
     Raises QuerySyntaxError, QueryMeaningError or StreamError; never returns a partial answer.
     """
-    options = {"engine": engine, "policy": policy, "cost_model": cost_model, "arithmetic": arithmetic}
-    return execute(workload, events, schema=schema, **options).results
+    options = Options(engine, policy, cost_model, arithmetic, choice)
+    return _fold(_meaning(workload), _text(workload), events, schema, options).results()
 
 
 def execute(
@@ -100,17 +104,17 @@ def execute(
     engine: str = DEFAULT_ENGINE,
     policy: str = "dynamic",
     cost_model: str = "measured",
+    choice: str = "guarded",
     arithmetic: str = "scaled",
 ) -> Execution:
     """As `run`, with the decision log and counters beside the results."""
-    options = Options(engine, policy, cost_model, arithmetic)
+    options = Options(engine, policy, cost_model, arithmetic, choice, log=True)
     folded = _fold(_meaning(workload), _text(workload), events, schema, options)
     results = folded.results()
     work = folded.work
-    counters = Counters(
-        len(folded.stream), work.matched_events, results.num_rows, work.kernel_events, work.bursts
-    )
-    return Execution(results, no_decisions(), counters)
+    done = {name: getattr(work, name) for name in Counters.__slots__ if hasattr(work, name)}
+    counters = Counters(events=len(folded.stream), result_rows=results.num_rows, **done)
+    return Execution(results, decision_table(work.decisions), counters)
 
 
 def partials(
@@ -121,13 +125,14 @@ def partials(
     engine: str = DEFAULT_ENGINE,
     policy: str = "dynamic",
     cost_model: str = "measured",
+    choice: str = "guarded",
     arithmetic: str = "scaled",
 ) -> pa.Table:
     """Results before they are shown, as rows of `PARTIAL_SCHEMA`: for events split by partition key into tasks.
 
     Every partition (equivalence and GROUP-BY values) must be whole in one call.
     """
-    options = Options(engine, policy, cost_model, arithmetic)
+    options = Options(engine, policy, cost_model, arithmetic, choice)
     return _fold(_meaning(workload), _text(workload), events, schema, options).part(frozenset()).partials
 
 
@@ -140,10 +145,11 @@ def run_part(
     engine: str = DEFAULT_ENGINE,
     policy: str = "dynamic",
     cost_model: str = "measured",
+    choice: str = "guarded",
     arithmetic: str = "scaled",
 ) -> Part:
     """As `partials`, but result rows at once of the queries `finished`: those whose groups are whole in this call."""
-    options = Options(engine, policy, cost_model, arithmetic)
+    options = Options(engine, policy, cost_model, arithmetic, choice, log=True)
     return _fold(_meaning(workload), _text(workload), events, schema, options).part(frozenset(finished))
 
 

@@ -11,7 +11,7 @@ from hamlet_core.algebra.aggregates import Shape, components
 from hamlet_core.algebra.arithmetic import Arithmetic, Unit
 from hamlet_core.encoded import Stream
 from hamlet_core.pattern.meaning import AnalysedQuery
-from hamlet_core.results import PartialRow, merged_rows, no_decisions, partial_table, result_table
+from hamlet_core.results import PartialRow, decision_table, merged_rows, partial_table, result_table
 from hamlet_core.totals import Totals, in_batches, one_table, partial_rows, totals_table
 from hamlet_core.work import Work
 
@@ -59,7 +59,7 @@ class Folded:
             merged = merged_rows(done, self.shapes, self.numbers)
             shown = result_table(merged, self.shapes, self.numbers, self.stream.time_type)
             others = partial_table(row for row in rows if row.query not in finished)
-            return Part(shown, others, len(self.stream), no_decisions())
+            return Part(shown, others, len(self.stream), decision_table(self.work.decisions))
         units, tables, open_rows = self.units, [], []
         for totals in in_batches(self.stretches):
             done, others = _divided(totals, finished)
@@ -67,7 +67,7 @@ class Folded:
             open_rows += partial_rows(others, self.shapes, units, self.numbers)
         tables = tables or [totals_table([], self.shapes, units, self.numbers, self.stream.time_type)]
         shown = one_table(tables, self.shapes)
-        return Part(shown, partial_table(open_rows), len(self.stream), no_decisions())
+        return Part(shown, partial_table(open_rows), len(self.stream), decision_table(self.work.decisions))
 
 
 def _divided(totals: list[Totals], finished: frozenset[str]) -> tuple[list[Totals], list[Totals]]:

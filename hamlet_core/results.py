@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,7 +50,7 @@ DECISION_SCHEMA = pa.schema(
 | `pane` | start of the pane, in ticks of the input; NULL in a summary over panes |
 | `partition` | the values of the partition attributes, written as a `group_key`; NULL in a summary over partitions |
 | `kleene` | the Kleene part that may be shared, such as `B+` |
-| `burst` | number of the first burst within its pane, from 0; NULL in a summary |
+| `burst` | number of the first burst within its window, from 0; NULL in a summary |
 | `bursts` | how many equal decisions the row stands for, 1 or more |
 | `events` | of these bursts |
 | `candidates` | names of the queries that could share, with ", " between them |
@@ -100,9 +100,11 @@ def result_schema(time_type: pa.DataType) -> pa.Schema:
     )
 
 
-def no_decisions() -> pa.Table:
-    """The decision log of a run that decides nothing."""
-    return pa.Table.from_batches([], DECISION_SCHEMA)
+def decision_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Rows of the decision log as a table."""
+    if not rows:
+        return pa.Table.from_batches([], DECISION_SCHEMA)
+    return pa.Table.from_pylist(list(rows), DECISION_SCHEMA)
 
 
 def partial_table(rows: Iterable[PartialRow]) -> pa.Table:

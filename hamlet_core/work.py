@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(slots=True)
@@ -12,6 +14,15 @@ class Work:
     matched_events: int = 0
     kernel_events: int = 0
     bursts: int = 0
+    decided_bursts: int = 0
+    shared_bursts: int = 0
+    snapshots: int = 0
+    lanes: int = 0
+    splits: int = 0
+    merges: int = 0
+    decision_seconds: float = 0.0
+    decisions: list[Mapping[str, Any]] = field(default_factory=list)
+    """Rows of the decision log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +40,17 @@ class Counters:
     """Rows that compiled kernels folded, added over passes; engine hamlet: all that matched."""
     bursts: int = 0
     """Runs of events of one type that were folded at once."""
+    decided_bursts: int = 0
+    """Bursts for which it was decided at run time who shares them; one in several windows may be decided in each."""
+    shared_bursts: int = 0
+    """Those of them that some queries shared."""
+    snapshots: int = 0
+    """Snapshot lanes that the kernels made."""
+    lanes: int = 0
+    """Snapshot lanes that shared bursts moved, added over the bursts."""
+    splits: int = 0
+    """Shared graphlets that closed because queries go apart."""
+    merges: int = 0
+    """Shared graphlets that opened for queries that had gone apart."""
+    decision_seconds: float = 0.0
+    """Time that deciding took, inside of the kernels."""

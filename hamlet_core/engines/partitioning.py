@@ -71,6 +71,13 @@ def partition(
     return Partitioning(order, bounds, group, _group_keys(stream, group_by, firsts[heads]))
 
 
+def partition_text(stream: Stream, attributes: Sequence[str], partitioning: Partitioning, number: int) -> str:
+    """The values of its attributes in one partition, written as a group key."""
+    first = int(partitioning.bounds[number])
+    row = first if partitioning.order is None else int(partitioning.order[first])
+    return _group_keys(stream, attributes, np.array([row]))[0]
+
+
 def _ordered(codes: _Codes | None, keep: Mask | None, count: int) -> tuple[Integers | None, Integers]:
     """The kept rows in order of their codes, and where each code begins."""
     if codes is None:

@@ -95,8 +95,12 @@ class Measured:
         """Lanes of snapshots through all events, then the products that give each query its values back."""
         kept, constants = burst.storage, self.constants
         created, carried = burst.snapshots(queries, continuing=continuing)
-        own, everybody = burst.disagreements(queries), burst.disagreements(burst.queries)
-        later = kept.later_differing * (own / everybody if everybody else 1.0)
+        own = burst.disagreements(queries)
+        later: float = kept.later_differing
+        if len(queries) < len(
+            burst.queries
+        ):  # nobody counted theirs: as often as in this burst, or a little more
+            later = min(later, kept.later_events * (own + 0.5) / (burst.burst_events + 1.0))
         lanes = burst.burst_events * carried + kept.later_events * (carried + later / 2.0)
         cost = self.step(burst) * kept.lane_numbers * lanes
         cost += constants.product * burst.numbers(queries) * carried * (1 + own)

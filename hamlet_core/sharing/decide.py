@@ -62,8 +62,8 @@ def _guarded(burst: Burst, model: CostModel) -> list[Plan]:
     ]
     return [
         *plans,
-        (_sharing([without_costly(burst, model)]), Reason.PRUNED),
         ((burst.queries,), Reason.EVERYBODY),
+        (_sharing([without_costly(burst, model)]), Reason.PRUNED),
         (_sharing(gaining), Reason.CLASSES),
     ]
 

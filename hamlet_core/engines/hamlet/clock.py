@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from functools import cache
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+
+from hamlet_core.engines.hamlet.compilation import compiled
 
 
 @intrinsic
@@ -19,3 +23,22 @@ def cycles(typing_context):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
         return builder.call(counter, ())
 
     return types.int64(), generate
+
+
+@compiled
+def _now() -> Any:
+    return cycles()
+
+
+@cache
+def seconds_per_cycle() -> float:
+    """How long a cycle takes, measured once a process over a few milliseconds."""
+    _now()
+    begin, first = time.perf_counter(), _now()
+    while time.perf_counter() - begin < _MEASURED:
+        pass
+    passed = _now() - first
+    return (time.perf_counter() - begin) / passed if passed > 0 else 0.0
+
+
+_MEASURED = 0.005

@@ -78,6 +78,14 @@ def fold_workload(
             work.matched_events += own.matched
             work.kernel_events += own.folded
             work.bursts += own.bursts
+            for decided in own.decided:
+                decided.add_to(work)
+                work.decisions += decided.rows(
+                    [one.query.name for one in own.own.queries],
+                    (*own.own.queries[0].equivalence, *own.own.queries[0].group_by),
+                    own.events.partitioning,
+                    own.stream,
+                )
         yield [found[place] for place in range(len(questions))]
 
 

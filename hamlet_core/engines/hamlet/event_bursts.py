@@ -55,7 +55,7 @@ from hamlet_core.engines.hamlet.event_layout import (
     X_SETS,
     X_STOP,
 )
-from hamlet_core.engines.hamlet.event_paths import block_binds, commit_block, gather_block
+from hamlet_core.engines.hamlet.event_paths import commit_block, gather_block
 from hamlet_core.engines.hamlet.numbers import one
 from hamlet_core.engines.hamlet.sharing_layout import (
     APART,
@@ -95,7 +95,7 @@ from hamlet_core.engines.hamlet.sharing_layout import (
 )
 
 
-@compiled_part
+@compiled_inline
 def touches(plan: Any, events: Any, group: int, begin: int, end: int) -> bool:
     """Whether some event ends a burst of the group."""
     touched = plan[P_TOUCHED] + group * plan[P_CODES]
@@ -106,7 +106,7 @@ def touches(plan: Any, events: Any, group: int, begin: int, end: int) -> bool:
     return False
 
 
-@compiled_part
+@compiled_inline
 def end_bursts(arena: Any, plan: Any, memo: Any, events: Any, begin: int, end: int) -> bool:
     """Graphlets that events of a time stamp touch give out what they came to; whether there are any."""
     any_touched = False
@@ -162,7 +162,7 @@ def gather_unit(
     """Fill a block at `slot`, for an event of the time stamp `begin:end`."""
     group = plan[plan[P_GROUP_OF] + block]
     if group >= 0:
-        if not block_binds(plan, events, block, event):
+        if agreement(plan, events, group, event) == NONE:
             return
         state = memo[M_GROUP] + group * GROUP_FIELDS
         if begin >= memo[state + X_STOP]:
@@ -180,7 +180,7 @@ def commit_unit(
     """Add a block at `slot` to all that later events read."""
     group = plan[plan[P_GROUP_OF] + block]
     if group >= 0:
-        if not block_binds(plan, events, block, event):
+        if agreement(plan, events, group, event) == NONE:
             return
         if memo[memo[M_GROUP] + group * GROUP_FIELDS + X_SETS] > 0:
             commit_shared(arena, plan, memo, events, pairs, sharing, group, event, slot)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.compilation import compiled_part
+from hamlet_core.engines.hamlet.compilation import compiled_inline, compiled_part
 from hamlet_core.engines.hamlet.event_layout import (
     G_BARE,
     G_CODE,
@@ -30,6 +30,7 @@ from hamlet_core.engines.hamlet.event_layout import (
     M_LANE_SET,
     M_LIKE,
     M_MARK,
+    M_MATCHES,
     M_NEW_SET,
     M_RENAMED,
     M_SET_HITS,
@@ -40,6 +41,7 @@ from hamlet_core.engines.hamlet.event_layout import (
     P_KEPT,
     P_MEMBERS,
     P_NUMBERS,
+    P_RUNS,
     X_DIFFERING,
     X_EVENTS,
     X_FED,
@@ -60,6 +62,9 @@ from hamlet_core.engines.hamlet.sharing_layout import (
 )
 from hamlet_core.sharing.reasons import Reason
 
+STEP = 6
+"""Behind the constants of the model."""
+
 TOTAL, TREE, SCAN = 0, 1, 2
 """How members find older events: `G_KIND`."""
 
@@ -71,9 +76,12 @@ _NOTHING, _GOES_ON, _PRUNED, _EVERYBODY, _CLASSES, _PAPER, _ALWAYS, _NO_ROOM = (
     )
 )
 NONE, SOME, ALL = 0, 1, 2
+WORDS = 8
+"""Words of 32 members; larger groups are divided."""
+MOST_MEMBERS = 32 * WORDS
 
 
-@compiled_part
+@compiled_inline
 def agreement(plan: Any, events: Any, group: int, event: int) -> int:
     """Whether an event matches no member, all of them, or some."""
     kept, bare = plan[P_KEPT] + group, plan[plan[P_GROUP] + group * G_FIELDS + G_BARE]
@@ -91,6 +99,31 @@ def agreement(plan: Any, events: Any, group: int, event: int) -> int:
 def matches(plan: Any, events: Any, group: int, member: int, event: int) -> Any:
     """Whether an event matches a member."""
     return has_bit(events, event, plan[plan[plan[P_MEMBERS] + group] + 3 * member + 2])
+
+
+@compiled_part
+def _set_bits(number: Any) -> Any:
+    """How many of the lower 32 bits are set."""
+    number -= (number >> 1) & 0x55555555
+    number = (number & 0x33333333) + ((number >> 2) & 0x33333333)
+    number = (number + (number >> 4)) & 0x0F0F0F0F
+    return ((number * 0x01010101) & 0xFFFFFFFF) >> 24
+
+
+@compiled_inline
+def _who_matches(plan: Any, memo: Any, events: Any, group: int, event: int) -> None:
+    """Into `M_MATCHES`: a bit for each member that an event matches, 32 to a word."""
+    runs, words = plan[P_RUNS] + group, memo[M_MATCHES]
+    for word in range(words, words + WORDS):
+        memo[word] = 0
+    for at in range(plan[runs], plan[runs + 1], 5):
+        word, shift, count, first = plan[at], plan[at + 1], plan[at + 2], plan[at + 3]
+        found: Any = np.int64(-1)
+        if word >= 0:
+            found = np.int64(events.bits[event, word] >> np.uint64(shift))
+        if plan[at + 4]:
+            found = -(found & 1)
+        memo[words + (first >> 5)] |= (found & ((1 << count) - 1)) << (first & 31)
 
 
 @compiled_part
@@ -114,36 +147,44 @@ def compare(plan: Any, memo: Any, events: Any, group: int, begin: int, stop: int
         found += 1
         if how == SOME:
             differing += 1
-            classes = _refine(plan, memo, events, group, event, classes)
+            _who_matches(plan, memo, events, group, event)
+            _note_sole(memo, count, sole)
+            if classes < count:
+                classes = _refine(memo, count, like, memo[M_RENAMED] + 2 * plan[about + G_MEMBER_AT], classes)
     return found, differing
 
 
+@compiled_inline
+def _matched(memo: Any, member: int) -> Any:
+    return (memo[memo[M_MATCHES] + (member >> 5)] >> (member & 31)) & 1
+
+
 @compiled_part
-def _refine(plan: Any, memo: Any, events: Any, group: int, event: int, classes: int) -> int:
-    """Tell members apart that one event tells apart; how many classes there are then."""
-    about = plan[P_GROUP] + group * G_FIELDS
-    count = plan[about + G_MEMBERS]
-    like, sole = memo[M_LIKE] + plan[about + G_MEMBER_AT], memo[M_SOLE] + plan[about + G_MEMBER_AT]
-    renamed = memo[M_RENAMED] + 2 * plan[about + G_MEMBER_AT]
+def _note_sole(memo: Any, count: int, sole: int) -> None:
+    """Count the event in hand for a member that alone matches it, or alone does not."""
+    matched: Any = 0
+    for word in range(memo[M_MATCHES], memo[M_MATCHES] + (count + 31) // 32):
+        matched += _set_bits(memo[word])
+    if matched in (1, count - 1):
+        for member in range(count):
+            if matched == 1 and _matched(memo, member) == 1:
+                memo[sole + member] += 1
+            if matched == count - 1 and _matched(memo, member) == 0:
+                memo[sole + member] += 1
+
+
+@compiled_part
+def _refine(memo: Any, count: int, like: int, renamed: int, classes: int) -> int:
+    """Tell members apart that the event in hand tells apart; how many classes there are then."""
     for old in range(2 * classes):
         memo[renamed + old] = -1
-    last: Any = -1
-    missed: Any = -1
-    matched: Any = 0
     new = 0
     for member in range(count):
-        hit = np.int64(matches(plan, events, group, member, event))
-        matched += hit
-        last, missed = (member, missed) if hit else (last, member)
-        name = renamed + 2 * memo[like + member] + hit
+        name = renamed + 2 * memo[like + member] + _matched(memo, member)
         if memo[name] < 0:
             memo[name] = new
             new += 1
         memo[like + member] = memo[name]
-    if matched == 1:
-        memo[sole + last] += 1
-    if matched == count - 1:
-        memo[sole + missed] += 1
     return new
 
 
@@ -153,16 +194,21 @@ def disagreements(
 ) -> int:
     """Events of the burst on which members with a label differ."""
     about = plan[P_GROUP] + group * G_FIELDS
-    differing = 0
+    count, differing, wanted = plan[about + G_MEMBERS], 0, memo[M_MATCHES] + WORDS
+    for word in range(wanted, wanted + WORDS):
+        memo[word] = 0
+    for member in range(count):
+        if memo[labels + member] == label:
+            memo[wanted + (member >> 5)] |= 1 << (member & 31)
     for event in range(begin, stop):
         if events.code[event] != plan[about + G_CODE] or agreement(plan, events, group, event) != SOME:
             continue
-        size = hits = 0
-        for member in range(plan[about + G_MEMBERS]):
-            if memo[labels + member] == label:
-                size += 1
-                hits += matches(plan, events, group, member, event)
-        differing += 0 < hits < size
+        _who_matches(plan, memo, events, group, event)
+        hit = missed = False
+        for word in range((count + 31) // 32):
+            hit = hit or (memo[memo[M_MATCHES] + word] & memo[wanted + word]) != 0
+            missed = missed or (~memo[memo[M_MATCHES] + word] & memo[wanted + word]) != 0
+        differing += hit and missed
     return differing
 
 
@@ -185,8 +231,13 @@ def inputs_of(plan: Any, memo: Any, group: int, labels: int, label: int) -> int:
 
 
 @compiled_part
-def step_price(plan: Any, memo: Any, sharing: Any, group: int) -> Any:
-    """What an event pays for each number of its element (`Measured.step`)."""
+def set_step(plan: Any, memo: Any, sharing: Any, group: int) -> None:
+    """Into `prices[STEP]`: what an event pays for each number of its element (`Measured.step`)."""
+    sharing.prices[STEP] = _step_price(plan, memo, sharing, group)
+
+
+@compiled_part
+def _step_price(plan: Any, memo: Any, sharing: Any, group: int) -> Any:
     about = plan[P_GROUP] + group * G_FIELDS
     stored = np.float64(memo[memo[M_COUNTS] + plan[about + G_CODE]])
     if plan[about + G_KIND] == TOTAL:
@@ -204,7 +255,7 @@ def alone_price(plan: Any, memo: Any, sharing: Any, group: int, labels: int, lab
     if sharing.settings[S_MODEL] == PAPER:
         return np.float64(size) * found * memo[state + X_SEEN]
     later = memo[state + X_LEFT] - found if plan[about + G_KIND] != TOTAL else 0
-    return step_price(plan, memo, sharing, group) * numbers * (found + later)
+    return sharing.prices[STEP] * numbers * (found + later)
 
 
 @compiled_part
@@ -234,10 +285,11 @@ def shared_price(
     unit, stored = plan[about + G_UNIT], memo[memo[M_COUNTS] + plan[about + G_CODE]]
     moved = np.float64(found) * carried
     if plan[about + G_KIND] != TOTAL:
-        more = np.float64(memo[state + X_DIFFERING] - differing)
-        more *= np.float64(own) / differing if differing > 0 else 1.0
-        moved += (memo[state + X_LEFT] - found) * (carried + more / 2.0)
-    cost = step_price(plan, memo, sharing, group) * unit * moved
+        later, more = memo[state + X_LEFT] - found, np.float64(memo[state + X_DIFFERING] - differing)
+        if size < plan[about + G_MEMBERS]:
+            more = min(more, later * (own + 0.5) / (found + 1.0))
+        moved += later * (carried + more / 2.0)
+    cost = sharing.prices[STEP] * unit * moved
     cost += sharing.prices[3] * numbers * carried * (1 + own)
     if plan[about + G_KIND] == TREE:
         cost += sharing.prices[4] * stored * created * unit
@@ -379,6 +431,7 @@ def choose(
     best, tried = memo[M_NEW_SET] + first, memo[M_TRIED] + first
     opened, like = memo[M_SET_OF] + first, memo[M_LIKE] + first
     renamed = memo[M_RENAMED] + 2 * first
+    set_step(plan, memo, sharing, group)
     _label_all(memo, best, count, -1)
     alone = plan_price(plan, memo, events, sharing, group, best, 0, begin, stop, found, differing, 0)
     _label_all(memo, tried, count, 0)
@@ -424,13 +477,13 @@ def choose(
     if not guarded:
         _copy_labels(memo, best, tried, count)
         return (pruned if price < np.inf else 0), _PAPER, price if pruned > 0 else everybody, alone
-    if price < cost:
-        sets, reason, cost = pruned, _PRUNED, price
-        _copy_labels(memo, best, tried, count)
     shared = min(shared, everybody)
     if everybody < cost:
         sets, reason, cost = 1, _EVERYBODY, everybody
         _label_all(memo, best, count, 0)
+    if price < cost:
+        sets, reason, cost = pruned, _PRUNED, price
+        _copy_labels(memo, best, tried, count)
     _copy_labels(memo, tried, like, count)
     for label in range(count):
         size, _ = _size_of(plan, memo, group, like, label)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hamlet_core.engines.hamlet.compilation import compiled_part
+from hamlet_core.engines.hamlet.compilation import compiled_inline, compiled_part
 from hamlet_core.engines.hamlet.event_choice import ALL, NONE, SOME, TOTAL, agreement, matches
 from hamlet_core.engines.hamlet.event_layout import (
     C_CONDITION,
@@ -63,6 +63,7 @@ from hamlet_core.engines.hamlet.event_layout import (
     P_NUMBERS,
     P_SUMS,
     X_ALONE,
+    X_DIFFERING,
     X_EVENTS,
     X_FED,
     X_GATHERED,
@@ -76,10 +77,13 @@ from hamlet_core.engines.hamlet.event_paths import add_moves, bind, load_values,
 from hamlet_core.engines.hamlet.event_runs import add_leaves, add_run, add_to_leaf, copy_run, zero_run
 from hamlet_core.engines.hamlet.event_state import allocate
 from hamlet_core.engines.hamlet.event_trees import EQUAL, leaf_of, reach_of
-from hamlet_core.engines.hamlet.numbers import add, add_product, multiply, one
+from hamlet_core.engines.hamlet.numbers import add, add_product, copy, multiply, one, zero
 from hamlet_core.engines.hamlet.pairs import holds
 from hamlet_core.engines.hamlet.sharing_layout import N_LANES
 from hamlet_core.engines.hamlet.slicing import row_of
+
+SPARE = 6
+"""Lanes that a tree has room for beside those it opens with, where members may differ; it is widened once."""
 
 OPENING, EVENT = -1, -2
 """Instead of the offset of an input: what kind of lane it is."""
@@ -186,7 +190,8 @@ def _open_inputs(arena: Any, plan: Any, memo: Any, sharing: Any, group: int, set
                     wanted += 1
                 memo[memo[M_LANE_OF] + first + number] = memo[memo[M_MARK] + first + source]
     memo[state + X_STRIDE] = 0
-    _widen(arena, plan, memo, group, min(wanted + 6, plan[about + G_ROOM]) * unit)
+    spare = min(memo[state + X_DIFFERING], SPARE)
+    _widen(arena, plan, memo, group, min(wanted + spare, plan[about + G_ROOM]) * unit)
     for label in range(sets):
         for number in range(size):
             member, source = plan[numbers + 4 * number], plan[numbers + 4 * number + 2]
@@ -291,7 +296,7 @@ def _copy_shared(arena: Any, plan: Any, memo: Any, group: int, target: int, bloc
 # --- events --------------------------------------------------------------------------------------
 
 
-@compiled_part
+@compiled_inline
 def gather_shared(
     arena: Any, plan: Any, values: Any, memo: Any, events: Any, pairs: Any, group: int, event: int, slot: int
 ) -> None:
@@ -302,22 +307,26 @@ def gather_shared(
     memo[state + X_GATHERED] = lanes
     if memo[memo[M_DIRTY] + block]:
         make_base(arena, plan, memo, block)
+    base, inputs = plan[plan[P_BASE] + block], memo[M_LANE_INPUT] + plan[about + G_LANE_AT]
     if plan[about + G_KIND] == TOTAL:
         copy_run(arena, own, plan[about + G_RUNNING], lanes * unit)
+        for lane in range(lanes):
+            if memo[inputs + lane] == OPENING:
+                add(arena, own + lane * unit, plan[about + G_ONE])
     else:
-        zero_run(arena, own, lanes * unit)
+        for lane in range(lanes):
+            if memo[inputs + lane] >= 0:
+                copy(arena, own + lane * unit, base + memo[inputs + lane])
+            else:
+                zero(arena, own + lane * unit)
+            for column in range(1, unit):
+                zero(arena, own + lane * unit + column)
     if memo[state + X_ALONE] > 0:
-        copy_run(arena, slot, plan[plan[P_BASE] + block], plan[about + G_SIZE])
+        copy_run(arena, slot, base, plan[about + G_SIZE])
         if plan[about + G_KIND] == TOTAL:
             add_moves(arena, plan, plan[P_LOOPS] + block, slot)
     if plan[about + G_KIND] != TOTAL:
         _ask(arena, plan, memo, events, pairs, group, event, slot)
-    inputs = memo[M_LANE_INPUT] + plan[about + G_LANE_AT]
-    for lane in range(lanes):
-        if memo[inputs + lane] >= 0:
-            add(arena, own + lane * unit, plan[plan[P_BASE] + block] + memo[inputs + lane])
-        elif memo[inputs + lane] == OPENING:
-            add(arena, own + lane * unit, plan[about + G_ONE])
     load_values(arena, plan, values, block, row_of(events, event))
     _bind_lanes(arena, plan, group, own, lanes)
     how = agreement(plan, events, group, event)
@@ -327,7 +336,7 @@ def gather_shared(
         _differ(arena, plan, memo, events, group, event, slot)
 
 
-@compiled_part
+@compiled_inline
 def _bind_lanes(arena: Any, plan: Any, group: int, own: int, lanes: int) -> None:
     """What the event adds to the trends that took it, on every lane."""
     unit = plan[plan[P_GROUP] + group * G_FIELDS + G_UNIT]
@@ -375,7 +384,7 @@ def _agreement_of(plan: Any, memo: Any, events: Any, group: int, label: int, eve
     return ALL if hits == size else SOME
 
 
-@compiled_part
+@compiled_inline
 def _ask(
     arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, group: int, event: int, slot: int
 ) -> None:
@@ -393,11 +402,7 @@ def _ask(
         coefficients, address = memo[memo[M_COEFFICIENTS] + number], memo[memo[M_CLASS_ADDRESS] + number]
         lanes = plan[kept + C_LANES]
         if plan[kept + C_KIND] < 0:
-            line, row = memo[M_LINE] + number * memo[M_LONGEST], row_of(events, event)
-            for place in range(memo[memo[M_CLASS_SIZE] + number]):
-                if holds(pairs, plan[kept + C_CONDITION], row_of(events, memo[line + place]), row):
-                    add_run(arena, own, coefficients + place * stride, wide)
-                    _add_alone(arena, plan, memo, group, slot, address + place * lanes)
+            _scan(arena, plan, memo, events, pairs, group, number, event, slot)
             continue
         leaves = reach_of(plan, memo, events, pairs, number, event)
         if leaves == 0:
@@ -416,6 +421,30 @@ def _ask(
 
 
 @compiled_part
+def _scan(
+    arena: Any,
+    plan: Any,
+    memo: Any,
+    events: Any,
+    pairs: Any,
+    group: int,
+    number: int,
+    event: int,
+    slot: int,
+) -> None:
+    """Add what a scan finds of the older events that this one may follow."""
+    about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
+    own, wide = slot + plan[about + G_SIZE], memo[state + X_LANES] * plan[about + G_UNIT]
+    kept, stride = plan[P_CLASS] + number * C_FIELDS, memo[state + X_STRIDE]
+    coefficients, address = memo[memo[M_COEFFICIENTS] + number], memo[memo[M_CLASS_ADDRESS] + number]
+    line, row = memo[M_LINE] + number * memo[M_LONGEST], row_of(events, event)
+    for place in range(memo[memo[M_CLASS_SIZE] + number]):
+        if holds(pairs, plan[kept + C_CONDITION], row_of(events, memo[line + place]), row):
+            add_run(arena, own, coefficients + place * stride, wide)
+            _add_alone(arena, plan, memo, group, slot, address + place * plan[kept + C_LANES])
+
+
+@compiled_part
 def _add_alone(arena: Any, plan: Any, memo: Any, group: int, target: int, source: int) -> None:
     """Numbers of members that go alone += those of another block."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
@@ -428,7 +457,7 @@ def _add_alone(arena: Any, plan: Any, memo: Any, group: int, target: int, source
             add_run(arena, target + offset, source + offset, plan[members + 3 * member + 1])
 
 
-@compiled_part
+@compiled_inline
 def commit_shared(
     arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, sharing: Any, group: int, event: int, slot: int
 ) -> None:
@@ -436,16 +465,10 @@ def commit_shared(
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     unit, own = plan[about + G_UNIT], slot + plan[about + G_SIZE]
     lanes = memo[state + X_LANES]
-    zero_run(
-        arena, own + memo[state + X_GATHERED] * unit, (lanes - memo[state + X_GATHERED]) * unit
-    )  # lanes of events with the same time
+    if lanes > memo[state + X_GATHERED]:  # lanes of events with the same time
+        zero_run(arena, own + memo[state + X_GATHERED] * unit, (lanes - memo[state + X_GATHERED]) * unit)
     if agreement(plan, events, group, event) == SOME:
-        for label in range(memo[state + X_SETS]):
-            if _agreement_of(plan, memo, events, group, label, event) == SOME:
-                lane = _new_lane(arena, plan, memo, sharing, group, label, EVENT)
-                _keep_values(arena, plan, memo, group, label, lane, slot)
-                zero_run(arena, own + lane * unit, unit)
-                one(arena, own + lane * unit)
+        _new_lanes(arena, plan, memo, events, sharing, group, event, slot)
         lanes = memo[state + X_LANES]
     add_run(arena, plan[about + G_RUNNING], own, lanes * unit)
     if memo[state + X_ALONE] > 0:
@@ -462,6 +485,21 @@ def commit_shared(
 
 
 @compiled_part
+def _new_lanes(
+    arena: Any, plan: Any, memo: Any, events: Any, sharing: Any, group: int, event: int, slot: int
+) -> None:
+    """A lane for the event in each set that differs on it; its coefficients are those lanes alone."""
+    about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
+    unit, own = plan[about + G_UNIT], slot + plan[about + G_SIZE]
+    for label in range(memo[state + X_SETS]):
+        if _agreement_of(plan, memo, events, group, label, event) == SOME:
+            lane = _new_lane(arena, plan, memo, sharing, group, label, EVENT)
+            _keep_values(arena, plan, memo, group, label, lane, slot)
+            zero_run(arena, own + lane * unit, unit)
+            one(arena, own + lane * unit)
+
+
+@compiled_inline
 def _feed(
     arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, group: int, event: int, slot: int
 ) -> None:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hamlet_core.engines.hamlet.equal_totals import Place, equal_totals
+from hamlet_core.engines.hamlet.event_choice import MOST_MEMBERS
 from hamlet_core.engines.hamlet.event_folds import Folds
 from hamlet_core.engines.hamlet.event_layout import COUNTS, ENDS_BURSTS, G_FIELDS
 from hamlet_core.engines.hamlet.event_tables import NO_BIT, NO_GAP, Groups, rows, table
@@ -34,6 +35,7 @@ class Group:
     """Places that may share, and what they have in common."""
 
     code: int
+    type: str
     condition: int
     places: tuple[Place, ...]
     queries: tuple[tuple[int, ...], ...]
@@ -90,7 +92,12 @@ class Finder:
         for place in dict.fromkeys(self.same[one] for one in self.same):
             if (key := self._key(place)) is not None:
                 found[key].append(place)
-        made = [self._group(key, places, inputs) for key, places in found.items() if len(places) > 1]
+        made = [
+            self._group(key, sorted(places, key=self._bit)[first : first + MOST_MEMBERS], inputs)
+            for key, places in found.items()
+            for first in range(0, len(places), MOST_MEMBERS)
+            if len(places) - first > 1
+        ]
         return [one for one in made if everywhere or one.lanes_gained(sum(map(self._width, one.places)))]
 
     def _read(self) -> None:
@@ -151,8 +158,10 @@ class Finder:
             for rider in self.strands[place[0]].riders
             if rider.alias == self._alias(place)
         )
+        first = self.strands[places[0][0]].analysed.automaton.positions[places[0][1]]
         return Group(
             code,
+            first.type,
             condition,
             tuple(places),
             tuple(
@@ -181,6 +190,9 @@ class Finder:
 
     def _width(self, place: Place) -> int:
         return self.strands[place[0]].width
+
+    def _bit(self, place: Place) -> int:
+        return self.folds.lookup.bit(self.strands[place[0]].query, self._alias(place))
 
 
 class _Inputs:
@@ -273,7 +285,7 @@ def group_tables(
     of_block = np.full(blocks, -1, np.int64)
     about: list[tuple[int, ...]] = []
     touched = np.zeros((len(groups), codes), np.int64)
-    members, numbers, columns, factors, summed, kept = ([] for _ in range(6))
+    members, numbers, columns, factors, summed, kept, runs = ([] for _ in range(7))
     at = [0, 0, 0]
     for number, (block, group) in enumerate(groups):
         of_block[block] = number
@@ -298,6 +310,7 @@ def group_tables(
             (number, order[one], address, place[one][1], width(one)) for one, address in sums if one in order
         ]
         kept += [(number, word, mask) for word, mask in _masks(bits)]
+        runs += [(number, *run) for run in _bit_runs(bits)]
         about.append(
             (
                 *(block, group.code, size, group.unit, group.room, kinds[number], len(group.places)),
@@ -313,6 +326,7 @@ def group_tables(
         touched,
         *(rows(count, members, 3), rows(count, numbers, 4), rows(count, columns, 1)),
         *(rows(count, factors, 1), rows(count, summed, 4), rows(count, kept, 2)),
+        rows(count, runs, 5),
     )
 
 
@@ -323,3 +337,25 @@ def _masks(bits: Iterable[int]) -> list[tuple[int, int]]:
         if bit != NO_BIT:
             words[bit // 64] |= 1 << bit % 64
     return [(word, mask - (1 << 64) if mask >> 63 else mask) for word, mask in sorted(words.items())]
+
+
+def _bit_runs(bits: Sequence[int]) -> list[tuple[int, int, int, int, int]]:
+    """Ascending bits of members as (word, shift, count, first member, 1 if all are the same bit).
+
+    No run crosses a word of 64 bits or of 32 members.
+
+    >>> _bit_runs([-1, 3, 4, 5, 5])
+    [(-1, 0, 1, 0, 0), (0, 3, 3, 1, 0), (0, 5, 1, 4, 0)]
+    """
+    found: list[list[int]] = []
+    for member, bit in enumerate(bits):
+        word, shift = (-1, 0) if bit == NO_BIT else divmod(bit, 64)
+        if found and member % 32:
+            last = found[-1]
+            repeats = last[:2] == [word, shift] and (last[4] or last[2] == 1)
+            if repeats or (word == last[0] >= 0 and not last[4] and shift == last[1] + last[2]):
+                last[2] += 1
+                last[4] = int(repeats)
+                continue
+        found.append([word, shift, 1, member, 0])
+    return [(word, shift, count, first, same) for word, shift, count, first, same in found]

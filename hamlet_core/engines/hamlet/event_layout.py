@@ -29,8 +29,8 @@ NONE = np.int64(-(2**63))
 (P_UNITS, P_MASKS, P_STARTS, P_INPUTS, P_LOOPS, P_TOTALS, P_READERS, P_LOADS, P_RIDERS) = range(35, 44)
 (P_WEIGHTS, P_QUEUED, P_ASKED, P_FED, P_FOLD_GAPS, P_GAP_CODES, P_GAP_WAITS, P_BINDING) = range(44, 52)
 (P_INCOMING, P_ENDS, P_SET_BINDING, P_SET_INCOMING, P_SET_EFFECTS) = range(52, 57)
-(P_MEMBERS, P_NUMBERS, P_COLUMNS, P_FACTORS, P_SUMS, P_KEPT) = range(57, 63)
-_PLAN_HEAD = 63
+(P_MEMBERS, P_NUMBERS, P_COLUMNS, P_FACTORS, P_SUMS, P_KEPT, P_RUNS) = range(57, 64)
+_PLAN_HEAD = 64
 
 # Fields of tables.
 C_KIND, C_CONDITION, C_GAP, C_LANES, C_LEFT, C_RIGHT, C_CODE, C_GROUP, C_FIELDS = range(9)
@@ -54,8 +54,8 @@ ENDS_BURSTS, COUNTS = 1, 2
 (M_STANDING, M_MASK, M_WAY_POSITION, M_WAY_SOURCE) = range(32, 36)
 (M_CLASS_RANK, M_RANK, M_ORDER, M_BUCKETS) = range(36, 40)
 (M_GROUP, M_SET_OF, M_NEW_SET, M_LIKE, M_SOLE, M_TRIED, M_SET_HITS, M_RENAMED) = range(40, 48)
-(M_LANE_OF, M_MARK, M_LANE_SET, M_LANE_INPUT, M_COEFFICIENTS) = range(48, 53)
-_MEMO_HEAD = 53
+(M_LANE_OF, M_MARK, M_LANE_SET, M_LANE_INPUT, M_COEFFICIENTS, M_MATCHES) = range(48, 54)
+_MEMO_HEAD = 54
 
 # Fields of the state of a group.
 (X_STOP, X_SETS, X_LANES, X_GATHERED, X_PENDING, X_ALONE, X_BEGUN, X_EVENTS, X_FED, X_STRIDE) = range(10)
@@ -117,6 +117,7 @@ def packed(program: EventProgram) -> Whole:
         ),
         *(gaps.binding, gaps.incoming, program.ends, sets.binding, sets.incoming, sets.effects),
         *(groups.members, groups.numbers, groups.columns, groups.factors, groups.sums, groups.kept),
+        groups.runs,
     )
     return _joined([*counts, width, state, result, scratch, free], flat, by_key)
 
@@ -153,7 +154,7 @@ def new_memo(plan: Whole, longest: int, standings: int) -> Whole:
         *(standings * T_FIELDS, standings * int(plan[P_WORDS]), positions, positions),
         *(classes, classes * longest, 2 * longest if classes else 0, 256),
         *(len(groups) * GROUP_FIELDS, members, members, members, members, members, members, 2 * members),
-        *(numbers, numbers, lanes, lanes, classes),
+        *(numbers, numbers, lanes, lanes, classes, 16),
     ]
     heads = _MEMO_HEAD + np.cumsum([0, *sizes])
     memo = np.zeros(int(heads[-1]), np.int64)

@@ -14,6 +14,7 @@ from hamlet_core.engines.hamlet.event_layout import (
     P_ASKED,
     P_BASE,
     P_FED,
+    P_GROUP_OF,
     P_INPUTS,
     P_LOADS,
     P_LOOPS,
@@ -36,10 +37,10 @@ from hamlet_core.engines.hamlet.slicing import row_of
 
 @compiled_inline
 def binds(plan: Any, events: Any, event: int) -> bool:
-    """Whether some position binds the event."""
+    """Whether some position binds the event; groups look for themselves."""
     units = plan[P_UNITS] + events.code[event]
-    for unit in range(plan[units], plan[units + 1]):  # noqa: SIM110 - compiled code has no any()
-        if block_binds(plan, events, plan[unit], event):
+    for unit in range(plan[units], plan[units + 1]):
+        if plan[plan[P_GROUP_OF] + plan[unit]] >= 0 or block_binds(plan, events, plan[unit], event):
             return True
     return False
 

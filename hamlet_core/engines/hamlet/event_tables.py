@@ -133,6 +133,8 @@ class Groups(NamedTuple):
     """By group: (member, address, offset, numbers) of totals that the block is added to."""
     kept: Rows
     """By group: (word, mask) of the bits that members ask for."""
+    runs: Rows
+    """By group: (word or -1, shift, count, first member, 1 if all have the same bit): members and their bits."""
 
 
 class EventProgram(NamedTuple):

@@ -17,7 +17,8 @@ GUARDED = 0
 (S_POLICY, S_MODEL, S_CHOICE, S_LOG, S_PANE, S_ORIGIN, SETTINGS) = range(7)
 
 (N_BURSTS, N_SHARED, N_LANES, N_CARRIED, N_SPLITS, N_MERGES, N_RECORDS, N_CYCLES, COUNTS_KEPT) = range(9)
-"""Counters: bursts decided, bursts shared, lanes made, lanes carried by shared bursts, and so on."""
+"""Counters: bursts decided, bursts shared, lanes made, lanes carried by shared bursts, records
+of the log, cycles of deciding."""
 
 (R_GROUP, R_JOB, R_EVENT, R_PANE, R_BURST, R_BURSTS, R_EVENTS, R_OUTCOME, R_REASON) = range(9)
 (R_CREATED, R_CARRIED, R_LABELS) = range(9, 12)
@@ -69,5 +70,5 @@ def sharing_state(options: Sharing, groups: int, members: int, pane: int, origin
 
 
 def prices_of(constants: Constants) -> Any:
-    """The constants as the kernel reads them."""
-    return np.array(constants.values(), np.float64)
+    """The constants as the kernel reads them, and room for one number more."""
+    return np.array([*constants.values(), 0.0], np.float64)
