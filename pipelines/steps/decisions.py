@@ -121,8 +121,10 @@ def write_decisions(
     run_id: str,
     kept: Collection[str] = (),
 ) -> None:
-    """Replace the decisions of the slots that a run has computed, but for those about queries that it `kept` alone."""
-    warehouse.create(spark, tables.DECISIONS)
+    """Replace the decisions of the slots that a run has computed, but for those about queries that it `kept` alone.
+
+    The table must be there.
+    """
     workload = settings.workload
     labels = {"workload": workload.name, "workload_hash": workload.hash, "run_id": run_id}
     made = {name: pa.repeat(value, decisions.num_rows) for name, value in labels.items()}
