@@ -21,6 +21,7 @@ KEYS = {
     "d": "partitions",
     "e": "length",
     "f": "sliding",
+    "h": "sharing",
     "p": "spark",
     "s": "startup",
     "t": "listing",
