@@ -1,4 +1,4 @@
-"""One point of a figure in a process of its own: FILE ENGINE POLICY ROUNDS ROWS, the workload on stdin, JSON on stdout.
+"""One point of a figure in a process of its own: FILE ENGINE POLICY ROWS, the workload on stdin, JSON on stdout.
 
 Result rows go to the file ROWS (Arrow). An engine that refuses the workload is answered by the code of its error.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pyarrow as pa
@@ -19,12 +18,10 @@ from tests.benchmarks.machine import one_core
 from tests.benchmarks.subject import Subject
 
 REFUSALS = ("E301",)
-LONG = 0.5
-"""Seconds of a run that is not repeated."""
 
 
-def main(path: str, engine: str, policy: str, rounds: int, rows: str, text: str) -> dict[str, Any]:
-    """The peak of memory is that of the first run; seconds are the median of those after it, or of a long first one."""
+def main(path: str, engine: str, policy: str, rows: str, text: str) -> dict[str, Any]:
+    """Seconds and the peak of memory of one run, kernels in memory."""
     table = read(Path(path))
     subject = Subject(engine)
     subject.run(text, table.slice(0, 0), policy=policy)()
@@ -33,15 +30,14 @@ def main(path: str, engine: str, policy: str, rounds: int, rows: str, text: str)
     forget_peak()
     before = peak()
     try:
-        first = seconds(lambda: found.append(call()))
+        taken = seconds(lambda: found.append(call()))
     except StreamError as refused:
         if refused.code not in REFUSALS:
             raise
         return {"refusal": refused.code}
     beyond = max(peak() - before - found[0].nbytes, 0)
     write(found[0], Path(rows))
-    again = [first] if first > LONG else [seconds(call) for _ in range(rounds)]
-    return {"seconds": median(again), "beyond": beyond}
+    return {"seconds": taken, "beyond": beyond}
 
 
 def write(table: pa.Table, path: Path) -> Path:
@@ -59,4 +55,4 @@ def read(path: Path) -> pa.Table:
 
 if __name__ == "__main__":
     one_core()
-    print(json.dumps(main(*sys.argv[1:4], int(sys.argv[4]), sys.argv[5], sys.stdin.read())))
+    print(json.dumps(main(*sys.argv[1:5], sys.stdin.read())))
