@@ -58,7 +58,8 @@ def _draw(axes: Axes, chart: Chart) -> None:
     if chart.logarithmic:
         axes.set_yscale("log")
     else:
-        axes.set_ylim(bottom=0)
+        largest = max((number for points in chart.lines.values() for _, number in points), default=0)
+        axes.set_ylim(0, 1.1 * (largest or 1))
     axes.yaxis.set_major_formatter(lambda number, _: f"{number:,.0f}" if number >= 10 else f"{number:g}")
     sizes = sorted({size for points in chart.lines.values() for size, _ in points})
     axes.set_xticks(sizes, [f"{size:,.0f}" for size in sizes])

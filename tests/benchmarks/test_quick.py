@@ -53,6 +53,23 @@ def test_a_wrong_answer_fails(
     assert "**FAILED**" in shown.out
 
 
+@pytest.mark.parametrize("key", ["g", "h"])
+@pytest.mark.parametrize("wrong", ["dynamic", "always", "never"])
+def test_a_wrong_answer_of_one_policy_fails(
+    key: str, wrong: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = Subject.run
+
+    def lossy(subject: Subject, text: str, table: pa.Table, arithmetic: str = "scaled", policy: str = ""):
+        call = right(Subject("greta"), text, table, arithmetic)
+        return lambda: call().slice(policy == wrong)
+
+    monkeypatch.setattr(Subject, "run", lossy)
+    monkeypatch.setattr(Subject, "fold", lossy)
+    assert main(["--quick", "--only", key, "--engine", ENGINE, "--out", str(tmp_path)]) == 1
+    assert "ANSWERS DIFFER" in capsys.readouterr().err
+
+
 def test_a_missed_bound_is_shown_and_fails() -> None:
     timing = Timing("kernel", 2_000_000, (0.02, 0.01, 0.03))
     finding = Finding(
