@@ -21,7 +21,7 @@ help:
 	@echo '  make fmt     format the code'
 	@echo '  make slow    long differential and soak runs'
 	@echo '  make mutants plant faults of meaning and show which test sees each'
-	@echo '  make bench   benchmarks, ten minutes (ONLY=a,d: some of them; ONLY=p: on Spark, not in the ten minutes)'
+	@echo '  make bench   benchmarks, ten minutes (ONLY=a,d: some of them; only on request g: pictures, p: on Spark)'
 	@echo '  make setup   .venv with all dependencies, Java if there is none, the Delta JARs'
 	@echo '  make clean   remove caches and the demo warehouse (keeps .venv)'
 	@echo
@@ -91,7 +91,8 @@ fmt: setup
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-# make bench ONLY=a,d measures a part; tables and numbers go to bench/.
+# make bench ONLY=a,d measures a part; tables, numbers and pictures go to bench/. On request only, for they take
+# minutes: ONLY=g, latency, throughput and memory on four streams as in the paper's figures; ONLY=p, on Spark.
 bench: setup
 	@$(PY) -m tests.benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(OUT),--out $(OUT))
 

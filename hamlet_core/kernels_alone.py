@@ -24,7 +24,9 @@ class Prepared:
     arithmetic: str
 
     def fold(self) -> list[Totals]:
-        """Run the kernels and read their results."""
+        """Run the kernels and read their results, as if for the first time."""
+        for _, passes in self.classes:
+            passes.forget()
         return [
             one for questions, passes in self.classes for one in totals(questions, passes, self.arithmetic)
         ]

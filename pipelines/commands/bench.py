@@ -16,6 +16,7 @@ EPILOG = """\b
 Examples:
   hamlet bench --quick --out bench
   hamlet bench --only a,d --out bench
+  hamlet bench --only g --out pictures
 """
 
 
@@ -24,7 +25,7 @@ Examples:
 @click.option("--quick", is_flag=True, help="Small streams: answers are checked, times mean nothing.")
 @click.option(
     "--out", default="bench", show_default=True, metavar="DIR", type=click.Path(file_okay=False),
-    help="Folder of the JSON and the Markdown table.",
+    help="Folder of the JSON, the Markdown table and pictures.",
 )  # fmt: skip
 @click.pass_context
 @debug_option

@@ -21,13 +21,15 @@ KEYS = {
     "d": "partitions",
     "e": "length",
     "f": "sliding",
+    "g": "figures",
+    "h": "sharing",
     "p": "spark",
     "s": "startup",
     "t": "listing",
 }
 """Letter of a benchmark -> its module in `experiments`."""
-ON_REQUEST = "p"
-"""Those that run only if they are asked for: they start a JVM and take minutes."""
+ON_REQUEST = ("g", "p")
+"""Those that run only if they are asked for: they take minutes, and p starts a JVM."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,6 +11,9 @@ import pyarrow as pa
 TOLERANCE = 2e-9
 """Of log2: twice the relative error that scaled arithmetic may have, and a little for baselines."""
 
+RELATIVE = 1e-9
+"""Of log2, between rows that different engines show."""
+
 
 class WrongAnswer(AssertionError):
     """A timed run answered something else than its reference: its time means nothing."""
@@ -47,6 +50,25 @@ def require_equal(
         raise WrongAnswer(f"{what}: {len(wrong)} of {expected.size} answers differ: " + "; ".join(wrong[:5]))
     if not np.isfinite(expected).any():
         raise WrongAnswer(f"{what}: the stream has no trend, so its answers prove nothing")
+
+
+def require_same_rows(what: str, found: pa.Table, expected: pa.Table) -> None:
+    """Raise `WrongAnswer` unless two results of `run` have the same rows, signs and, but for rounding, log2."""
+    heads = ["query", "window_start", "window_end", "group_key", "aggregate"]
+    order = [(name, "ascending") for name in heads]
+    left, right = found.sort_by(order), expected.sort_by(order)
+    if not left.select([*heads, "sign"]).equals(right.select([*heads, "sign"])):
+        raise WrongAnswer(f"{what}: {len(left)} rows, and not the {len(right)} of the others")
+    if not len(right):
+        raise WrongAnswer(f"{what}: no rows, so they prove nothing")
+    log2 = [one["log2"].to_numpy() for one in (left, right)]
+    wrong = ~np.isclose(*log2, rtol=RELATIVE, atol=RELATIVE, equal_nan=True)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise WrongAnswer(
+            f"{what}: {wrong.sum()} of {len(wrong)} rows differ: {left.slice(row, 1).to_pylist()}, "
+            f"not {right.slice(row, 1).to_pylist()}"
+        )
 
 
 def log2_of(count: int) -> float:

@@ -30,7 +30,7 @@ def by_scan(
 ) -> np.ndarray:
     """One query after the other (the first `queries` of them); raises OverflowError where doubles do not suffice."""
     log2 = np.empty((queries or len(encoded.names), encoded.windows))
-    events = (encoded.codes, encoded.times, encoded.x, encoded.starts)
+    events = (encoded.codes, encoded.times, encoded.x, encoded.x, encoded.starts)
     for row, prefix, suffix in zip(log2, encoded.prefixes, encoded.suffixes, strict=False):
         baselines.scan(*events, prefix, suffix, ordered, vectorised, row)
     if not np.all(log2 < np.inf):

@@ -104,7 +104,7 @@ def running_totals_tied(codes, times, matching, starts, prefix, suffix, log2):
 
 @njit(cache=True, fastmath={"reassoc", "contract"})
 def _sum_under(counts, x, older, bound):
-    """The counts of the older events whose x is below the bound."""
+    """The counts of the older events whose value is below the bound."""
     total = 0.0
     for event in range(older):
         total += counts[event] if x[event] < bound else 0.0
@@ -129,16 +129,16 @@ def _sum_under_one_by_one(counts, x, older, bound):
 
 
 @njit(cache=True)
-def scan(codes, times, x, starts, prefix, suffix, ordered, vectorised, log2):
+def scan(codes, times, values, bounds, starts, prefix, suffix, ordered, vectorised, log2):
     """GRETA as published, one query: each event scans all older events of the window that may precede it.
 
-    `ordered` adds `b.x < NEXT(b).x`; `vectorised` lets the compiler scan 8 events at once for it, which adds up in
+    `ordered` asks for values[older] < bounds[newer], so that both are x for `b.x < NEXT(b).x`; `vectorised` lets the compiler scan 8 events at once for it, which adds up in
     another order. Counts are doubles; a window whose counts do not fit answers inf.
     """
     longest = 0
     for window in range(len(starts) - 1):
         longest = max(longest, starts[window + 1] - starts[window])
-    seed_counts, counts, kept_x = np.empty(longest), np.empty(longest), np.empty(longest, x.dtype)
+    seed_counts, counts, kept_values = np.empty(longest), np.empty(longest), np.empty(longest, values.dtype)
     for window in range(len(starts) - 1):
         seeds = older_seeds = kept = older = 0
         ended, everything = 0.0, 0.0
@@ -152,12 +152,12 @@ def scan(codes, times, x, starts, prefix, suffix, ordered, vectorised, log2):
                 if not ordered:
                     count += _sum(counts, older)
                 elif vectorised:
-                    count += _sum_under(counts, kept_x, older, x[event])
+                    count += _sum_under(counts, kept_values, older, bounds[event])
                 else:
-                    count += _sum_under_one_by_one(counts, kept_x, older, x[event])
+                    count += _sum_under_one_by_one(counts, kept_values, older, bounds[event])
                 if count > 0.0:
                     counts[kept] = count
-                    kept_x[kept] = x[event]
+                    kept_values[kept] = values[event]
                     kept += 1
                     everything += count
             elif code == prefix:

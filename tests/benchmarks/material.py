@@ -1,4 +1,8 @@
-"""The streams and workloads that are measured: W50, and W50 with a tie, a NULL and a non-matching event in each burst."""
+"""The streams and workloads that are measured: W50 and its stream, and what is made of them.
+
+That is a tie, a NULL and a non-matching event in each burst; queries of five NEXT conditions and three windows; and
+values in phases, in which queries agree on every event and then on few.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,16 @@ import pyarrow as pa
 from hamlet_core.streams.bursty import Bursty, generate
 from hamlet_core.streams.w50 import w50
 
-__all__ = ["disturbed", "guarded", "stream", "w50"]
+__all__ = ["disturbed", "guarded", "in_phases", "of_five_classes", "stream", "w50"]
 
 EVENTS = 2_000_000
 WITHIN = 10_000
 TOO_LARGE = 1_000
 """A value of `v` for which `v < 100` is false."""
+FIVE = ("b.x < NEXT(b).x", "b.x > NEXT(b).x", "b.v < NEXT(b).v", "b.v >= NEXT(b).v", "b.x <= NEXT(b).x")
+"""Conditions between successive events, no two of which two queries can share."""
+LEAST = 10
+"""`b.v < 10` is the narrowest condition of `w50(local=True)`."""
 
 
 def stream(events: int = EVENTS, *, seed: int = 7, **knobs: Any) -> pa.Table:
@@ -53,3 +61,29 @@ def disturbed(table: pa.Table, *, seed: int = 7) -> pa.Table:
     for name, column in changed.items():
         table = table.set_column(table.schema.get_field_index(name), name, column)
     return table
+
+
+def of_five_classes(text: str, within: int) -> str:
+    """The queries of `w50(adjacent=True)`, each with the next of the conditions `FIVE`; five queries each have windows of
+    `within` seconds, of a half, of a quarter, and again.
+
+    >>> print(of_five_classes(w50(queries=12, types=1, within=20, adjacent=True), 20).splitlines()[6])
+    q7: RETURN COUNT(*) PATTERN SEQ(P0 p, B b+) WHERE b.x > NEXT(b).x WITHIN 10 s
+    """
+    lines = []
+    for query, line in enumerate(text.splitlines()):
+        head = line[: line.index(" WHERE ")]
+        window = within >> query // len(FIVE) % 3
+        lines.append(f"{head} WHERE {FIVE[query % len(FIVE)]} WITHIN {window} s")
+    return "\n".join(lines)
+
+
+def in_phases(table: pa.Table, ticks: int) -> pa.Table:
+    """The same stream where each v is below `LEAST` in every other phase of so many ticks, the first one included.
+
+    All queries of `w50(local=True)` match every B of such a phase; in the other phases they disagree on most.
+    """
+    calm = table["time"].to_numpy() // ticks % 2 == 0
+    v = table["v"].to_numpy()
+    values = pa.array(np.where(calm, v % LEAST, v))
+    return table.set_column(table.schema.get_field_index("v"), "v", values)

@@ -36,7 +36,9 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome of one benchmark. `failure` says why there is none, `tables` are further rows under a heading."""
+    """The outcome of one benchmark. `failure` says why there is none, `tables` are further rows under a heading,
+    `pictures` are PNGs by name.
+    """
 
     key: str
     title: str
@@ -44,6 +46,7 @@ class Finding:
     claims: tuple[Claim, ...] = ()
     notes: tuple[str, ...] = ()
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    pictures: dict[str, bytes] = field(default_factory=dict)
     failure: str = ""
 
     @property
@@ -74,6 +77,7 @@ def as_json(machine: dict[str, Any], findings: Sequence[Finding]) -> str:
                 for claim in finding.claims
             ],
             "tables": finding.tables,
+            "pictures": [_file_name(name) for name in finding.pictures],
             "notes": finding.notes,
         }
         for finding in findings
@@ -115,17 +119,26 @@ def as_markdown(machine: dict[str, Any], findings: Sequence[Finding]) -> str:
                 "",
                 *_table(tuple(rows[0]), [tuple(map(_shown, row.values())) for row in rows]),
             ]
+        lines += [line for name in finding.pictures for line in (f"![{name}]({_file_name(name)})", "")]
         lines += [*finding.notes, ""] if finding.notes else []
     return "\n".join(lines)
 
 
-def write(folder: Path, machine: dict[str, Any], findings: Sequence[Finding]) -> tuple[Path, Path]:
-    """`benchmarks.json` and `benchmarks.md` in this folder."""
+def write(folder: Path, machine: dict[str, Any], findings: Sequence[Finding]) -> tuple[Path, ...]:
+    """`benchmarks.json`, `benchmarks.md` and the pictures in this folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    paths = folder / "benchmarks.json", folder / "benchmarks.md"
-    paths[0].write_text(as_json(machine, findings), encoding="utf-8")
-    paths[1].write_text(as_markdown(machine, findings), encoding="utf-8")
-    return paths
+    files = {
+        "benchmarks.json": as_json(machine, findings).encode(),
+        "benchmarks.md": as_markdown(machine, findings).encode(),
+        **{_file_name(name): drawn for finding in findings for name, drawn in finding.pictures.items()},
+    }
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return tuple(folder / name for name in files)
+
+
+def _file_name(picture: str) -> str:
+    return f"{picture}.png"
 
 
 def _shown(value: Any) -> str:

@@ -28,8 +28,8 @@ class Scale:
 
     def w50(self, **knobs) -> str:
         """W50; quick: 6 queries over 3 types P and S."""
-        return w50(**({"queries": 6, "types": 3} if self.quick else {}), **knobs)
+        return w50(**({"queries": 6, "types": 3} if self.quick else {}) | knobs)
 
     def stream(self, events: int, **knobs) -> pa.Table:
         """Bursts of 120 on average; quick: of 12, so that the shorter windows hold as many."""
-        return stream(events, **({"burst_length": 12.0, "types": 3} if self.quick else {}), **knobs)
+        return stream(events, **({"burst_length": 12.0, "types": 3} if self.quick else {}) | knobs)

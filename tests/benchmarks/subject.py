@@ -11,12 +11,15 @@ import pyarrow as pa
 
 from hamlet_core import EventSchema, run
 from hamlet_core.engines.registry import ENGINES
+from hamlet_core.sharing.options import Sharing
 from tests.benchmarks.answers import log2_of, of_rows
+
+_OF_SHARING = ("cost_model", "choice", "constants", "log")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """An engine by name; queries never share."""
+    """An engine by name; queries do not share unless a policy says so."""
 
     engine: str = "hamlet"
 
@@ -24,24 +27,28 @@ class Subject:
     def exists(self) -> bool:
         return self.engine in ENGINES
 
-    def run(self, text: str, table: pa.Table, arithmetic: str = "scaled") -> Callable[[], pa.Table]:
+    def run(
+        self, text: str, table: pa.Table, arithmetic: str = "scaled", policy: str = "never"
+    ) -> Callable[[], pa.Table]:
         """`run()` end to end, from text and Arrow to result rows, ready to be called."""
-        return lambda: run(text, table, engine=self.engine, policy="never", arithmetic=arithmetic)
+        return lambda: run(text, table, engine=self.engine, policy=policy, arithmetic=arithmetic)
 
-    def fold(self, text: str, table: pa.Table, arithmetic: str = "scaled", **force: Any) -> Callable[[], Any]:
+    def fold(
+        self, text: str, table: pa.Table, arithmetic: str = "scaled", policy: str = "never", **force: Any
+    ) -> Callable[[], Any]:
         """The kernels alone, everything before them done; only the engine hamlet has them, others `run`.
 
         `force`: closed_form=False folds every event of a burst; windows="lanes" or "panes" forces how sliding
-        windows are kept; share=True folds equal totals once, as the other policies do.
+        windows are kept; cost_model, choice, constants and log are fields of `Sharing`.
         """
         if self.engine != "hamlet":
-            return self.run(text, table, arithmetic)
+            return self.run(text, table, arithmetic, policy=policy)
         from hamlet_core.kernels_alone import prepare_bench
 
         if arithmetic != "scaled":
             force["arithmetic"] = arithmetic
-        force.setdefault("share", False)
-        return prepare_bench(text, table, EventSchema(), **force).fold
+        known = {name: force.pop(name) for name in _OF_SHARING if name in force}
+        return prepare_bench(text, table, EventSchema(), sharing=Sharing(policy, **known), **force).fold
 
 
 def answers(found: Any, names: Sequence[str], window_starts: np.ndarray) -> np.ndarray:

@@ -6,17 +6,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hamlet_core import run
+from hamlet_core import plan, run
 from tests.benchmarks import baselines, plain_python
 from tests.benchmarks.answers import differences, log2_of, of_rows
 from tests.benchmarks.baseline_runs import by_limit, by_running_totals, by_running_totals_tied, by_scan
 from tests.benchmarks.encoding import encode
-from tests.benchmarks.material import disturbed, guarded, stream, w50
+from tests.benchmarks.material import FIVE, disturbed, guarded, in_phases, of_five_classes, stream, w50
+from tests.benchmarks.reference import reference
 
 WINDOW = 400
 
 
-def reference(text: str, table: pa.Table) -> np.ndarray:
+def by_greta(text: str, table: pa.Table) -> np.ndarray:
     """log2 of counts by the reference engine: a row for each query, a column for each window."""
     encoded = encode(text, table)
     return of_rows(run(text, table, engine="greta"), encoded.names, encoded.window_starts)
@@ -30,7 +31,7 @@ def table() -> pa.Table:
 def test_running_totals_count_as_the_reference(table: pa.Table) -> None:
     text = w50(queries=6, types=3, within=WINDOW)
     encoded = encode(text, table)
-    expected = reference(text, table)
+    expected = by_greta(text, table)
     assert expected.max() > 150
     assert differences(by_running_totals(encoded), expected) == []
     assert differences(by_running_totals_tied(encoded, np.ones(encoded.events, bool)), expected) == []
@@ -67,7 +68,7 @@ def test_ties_and_conditions(table: pa.Table) -> None:
     matching = np.asarray(stained["v"].to_numpy() < 100)
     assert not matching.all()
     assert len(np.unique(encoded.times)) < encoded.events
-    expected = reference(text, stained)
+    expected = by_greta(text, stained)
     assert differences(by_running_totals_tied(encoded, matching), expected) == []
 
 
@@ -76,18 +77,18 @@ def test_scan(table: pa.Table, ordered: bool, vectorised: bool) -> None:
     text = w50(queries=6, types=3, within=WINDOW, adjacent=ordered)
     encoded = encode(text, table)
     found = by_scan(encoded, ordered=ordered, vectorised=vectorised)
-    assert differences(found, reference(text, table)) == []
+    assert differences(found, by_greta(text, table)) == []
 
 
 def test_scan_with_ties(table: pa.Table) -> None:
     tied = disturbed(table)
     text = w50(queries=6, types=3, within=WINDOW, adjacent=True)
-    assert differences(by_scan(encode(text, tied), ordered=True), reference(text, tied)) == []
+    assert differences(by_scan(encode(text, tied), ordered=True), by_greta(text, tied)) == []
 
 
 def test_the_limit_loop_where_doubles_suffice(table: pa.Table) -> None:
     text = w50(queries=6, types=3, within=WINDOW)
-    assert differences(by_limit(encode(text, table)), reference(text, table)) == []
+    assert differences(by_limit(encode(text, table)), by_greta(text, table)) == []
 
 
 def test_the_limit_loop_overflows_to_infinity() -> None:
@@ -108,3 +109,30 @@ def test_differences_are_seen() -> None:
 
 def test_the_limit_knows_its_lanes() -> None:
     assert baselines.LANES >= 50
+
+
+@pytest.mark.parametrize("burst_length", [3.0, 9.0])
+def test_the_reference_with_local_and_five_adjacent_conditions(burst_length: float) -> None:
+    table = in_phases(stream(1_600, burst_length=burst_length, seed=4, types=3), 2 * WINDOW)
+    adjacent = w50(queries=30, types=3, within=WINDOW, adjacent=True)
+    for text in (
+        of_five_classes(adjacent, WINDOW),
+        w50(queries=6, types=3, within=WINDOW, adjacent=True, local=True),
+        w50(queries=6, types=3, within=WINDOW, local=True),
+    ):
+        known = reference(text, table)
+        expected = of_rows(run(text, table, engine="greta"), known.names, known.window_starts)
+        assert differences(known.log2, expected) == []
+
+
+def test_five_classes_and_three_windows() -> None:
+    text = of_five_classes(w50(within=WINDOW, adjacent=True), WINDOW)
+    assert {one.within // 1_000_000 for one in plan(text)} == {WINDOW, WINDOW // 2, WINDOW // 4}
+    assert all(text.count(condition) == 10 for condition in FIVE)
+
+
+def test_queries_agree_in_calm_phases_only(table: pa.Table) -> None:
+    v = in_phases(table, 500)["v"].to_numpy()
+    calm = table["time"].to_numpy() // 500 % 2 == 0
+    assert v[calm].max() < 10
+    assert (v[~calm] >= 10).mean() > 0.8

@@ -11,17 +11,18 @@ import pyarrow as pa
 import pytest
 
 from hamlet_core.engines.registry import ENGINES
-from tests.benchmarks.__main__ import KEYS, ON_REQUEST, main
+from tests.benchmarks.__main__ import KEYS, main
 from tests.benchmarks.material import stream, w50
 from tests.benchmarks.report import Claim, Finding, as_markdown
 from tests.benchmarks.subject import Subject
 from tests.benchmarks.timing import Timing
 from tests.conftest import ROOT
 
+WITH_A_JVM = "p"
 ENGINE = "hamlet" if "hamlet" in ENGINES else "greta"
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if key not in ON_REQUEST])
+@pytest.mark.parametrize("key", [key for key in KEYS if key not in WITH_A_JVM])
 def test_answers(key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["--quick", "--only", key, "--engine", ENGINE, "--out", str(tmp_path)])
     shown = capsys.readouterr()
@@ -30,6 +31,7 @@ def test_answers(key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     (written,) = json.loads((tmp_path / "benchmarks.json").read_text(encoding="utf-8"))["benchmarks"]
     assert written["key"] == key
     assert written["timings"] or written["tables"] or written["claims"]
+    assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in written["pictures"])
     assert (tmp_path / "benchmarks.md").read_text(encoding="utf-8").strip() == shown.out.strip()
 
 
@@ -49,6 +51,23 @@ def test_a_wrong_answer_fails(
     shown = capsys.readouterr()
     assert "ANSWERS DIFFER" in shown.err
     assert "**FAILED**" in shown.out
+
+
+@pytest.mark.parametrize("key", ["g", "h"])
+@pytest.mark.parametrize("wrong", ["dynamic", "always", "never"])
+def test_a_wrong_answer_of_one_policy_fails(
+    key: str, wrong: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = Subject.run
+
+    def lossy(subject: Subject, text: str, table: pa.Table, arithmetic: str = "scaled", policy: str = ""):
+        call = right(Subject("greta"), text, table, arithmetic)
+        return lambda: call().slice(policy == wrong)
+
+    monkeypatch.setattr(Subject, "run", lossy)
+    monkeypatch.setattr(Subject, "fold", lossy)
+    assert main(["--quick", "--only", key, "--engine", ENGINE, "--out", str(tmp_path)]) == 1
+    assert "ANSWERS DIFFER" in capsys.readouterr().err
 
 
 def test_a_missed_bound_is_shown_and_fails() -> None:

@@ -117,6 +117,11 @@ class ClassPasses:
         conditions, self.conditions = adjacent_conditions(self.own.queries)
         self.pairs, _ = compile_pairs(conditions, self.stream.columns, unit=self.stream.unit, text=self.text)
 
+    def forget(self) -> None:
+        """Count and decide anew."""
+        self.counted, self.matched, self.folded, self.bursts = False, 0, 0, 0
+        self.decided.clear()
+
     def run(self, strands: Sequence[Strand], values: Any, arithmetic: Arithmetic) -> Results:
         """Fold all strands; see `Results`."""
         found: Results = [[] for _ in strands]

@@ -102,7 +102,8 @@ def windowed(scale: Scale, subject: Subject, table, within: int, how: str) -> Co
         whole = answers(found, encoded.names, encoded.window_starts)
         require_equal(name, whole[:queries, : checked.windows], expected)
 
-    return Contender(name, encoded.events, subject.fold(text, table, share=how == SHARED), same)
+    policy = "dynamic" if how == SHARED else "never"
+    return Contender(name, encoded.events, subject.fold(text, table, policy=policy), same)
 
 
 def growth(sizes: tuple[int, ...], timings: list[Timing]) -> float:

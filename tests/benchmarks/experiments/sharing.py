@@ -1,0 +1,158 @@
+"""h. What sharing is worth, kernels alone: the policy dynamic beside always, never and GRETA by scan, in six workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tests.benchmarks.answers import require_equal
+from tests.benchmarks.baseline_runs import by_scan
+from tests.benchmarks.encoding import encode
+from tests.benchmarks.material import in_phases, of_five_classes
+from tests.benchmarks.reference import reference, starts_of
+from tests.benchmarks.report import Claim, Finding
+from tests.benchmarks.scale import Scale
+from tests.benchmarks.subject import Subject, answers
+from tests.benchmarks.timing import Contender, Timing, interleaved, speed_up
+
+TIMES_NEVER = 4.0
+TIMES_SCAN = 400.0
+OF_BETTER = 1.05
+"""Of the better of the two static policies, in every workload."""
+TIMES_STATIC = 1.2
+"""As fast as either static policy, where phases alternate."""
+PHASE = 20
+"""Windows of a phase in which sharing helps, or hurts."""
+CHECKED = 3
+"""Windows that are compared with baselines."""
+POLICIES = DYNAMIC, ALWAYS, NEVER = "dynamic", "always", "never"
+NEXT = "W50 with NEXT"
+SCAN = "W50 with NEXT, GRETA by scan compiled, a query at a time"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workload and its stream; `phase`: ticks after which the stream changes."""
+
+    name: str
+    text: str
+    table: pa.Table
+    within: int
+    phase: int = 0
+
+
+def measure(scale: Scale, subject: Subject) -> Finding:
+    """Each case in turns of its own, so that one stream is at hand at a time."""
+    timings: list[Timing] = []
+    claims: list[Claim] = []
+    for case in cases(scale):
+        beside = (by_scanning(scale, case),) if case.name == NEXT else ()
+        timed = interleaved([*by_policies(scale, subject, case), *beside], scale.rounds)
+        dynamic, always, never = (timed[named(case, policy)] for policy in POLICIES)
+        timings += timed.values()
+        if beside:
+            claims += [
+                Claim(f"{NEXT}: dynamic / never", speed_up(dynamic, never), TIMES_NEVER),
+                Claim(f"{NEXT}: dynamic / GRETA by scan", speed_up(dynamic, timed[SCAN]), TIMES_SCAN),
+            ]
+        better = min(always.median, never.median)
+        claims.append(
+            Claim(f"{case.name}: dynamic s / better static s", dynamic.median / better, at_most=OF_BETTER)
+        )
+    case = alternating(scale)
+    timed = interleaved(by_policies(scale, subject, case), scale.rounds)
+    timings += timed.values()
+    claims += [
+        Claim(
+            f"{case.name}: dynamic / {policy}",
+            speed_up(timed[named(case, DYNAMIC)], timed[named(case, policy)]),
+            TIMES_STATIC,
+        )
+        for policy in (ALWAYS, NEVER)
+    ]
+    return Finding(
+        "h",
+        f"Sharing: {case.table.num_rows:,} events, windows of {case.within:,}, kernels alone",
+        tuple(timings),
+        tuple(claims),
+        (
+            (
+                "Seconds are compared with the better static policy: below 1 dynamic is faster. Every policy's "
+                "answers are those of never, and on some windows those of compiled baselines."
+            ),
+        ),
+    )
+
+
+def cases(scale: Scale) -> Iterator[Case]:
+    """Five workloads in which dynamic must be about as fast as the better static policy."""
+    within = scale.of(10_000, 200)
+    table = scale.stream(scale.of(2_000_000, 1_200))
+    ordered = scale.w50(within=within, adjacent=True)
+    yield Case(NEXT, ordered, table, within)
+    yield Case("W50", scale.w50(within=within), table, within)
+    yield Case("Selectivities of 10 to 90 %", scale.w50(within=within, local=True), table, within)
+    yield Case("Five NEXT conditions, three windows", of_five_classes(ordered, within), table, within)
+    yield Case(
+        "W50, bursts of 3", scale.w50(within=within), scale.stream(len(table), burst_length=3.0), within
+    )
+
+
+def alternating(scale: Scale) -> Case:
+    """Phases in which all queries match every B, and phases in which they disagree on most; two types P, two S."""
+    within = scale.of(10_000, 100)
+    phase = within * scale.of(PHASE, 3)
+    table = in_phases(scale.stream(scale.of(2_000_000, 1_200), types=2), phase)
+    text = scale.w50(within=within, types=2, adjacent=True, local=True)
+    return Case("Alternating phases", text, table, within, phase)
+
+
+def named(case: Case, policy: str) -> str:
+    return f"{case.name}, {policy}"
+
+
+def by_policies(scale: Scale, subject: Subject, case: Case, **force: Any) -> list[Contender]:
+    """The kernels under each policy; all answers are those of never, which are those of the baselines on some windows."""
+    known = reference(case.text, some_windows(case))
+    starts = starts_of(case.text, case.table)
+    places = np.searchsorted(starts, known.window_starts)
+    folds = {
+        policy: subject.fold(case.text, case.table, policy=policy, **force) for policy in reversed(POLICIES)
+    }
+    expected = answers(folds[NEVER](), known.names, starts)
+    require_equal(named(case, "baselines"), expected[:, places], known.log2)
+
+    def contender(policy: str) -> Contender:
+        name = named(case, policy)
+        return Contender(
+            name,
+            len(case.table),
+            folds[policy],
+            lambda found: require_equal(name, answers(found, known.names, starts), expected),
+        )
+
+    return [contender(policy) for policy in POLICIES]
+
+
+def by_scanning(scale: Scale, case: Case) -> Contender:
+    """GRETA by scan on the first windows."""
+    few = encode(case.text, case.table).prefix(scale.of(4, 2))
+    expected = by_scan(few, ordered=True)
+    return Contender(
+        SCAN,
+        few.events,
+        lambda: by_scan(few, ordered=True, vectorised=False),
+        lambda found: require_equal(SCAN, found, expected),
+    )
+
+
+def some_windows(case: Case) -> pa.Table:
+    """The events of the first windows, and of the first windows of the second phase."""
+    times = case.table["time"].to_numpy()
+    into = times % case.phase if case.phase else times
+    few = (into < CHECKED * case.within) & (times < 2 * (case.phase or len(times)))
+    return case.table.filter(pa.array(few))
