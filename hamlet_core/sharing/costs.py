@@ -19,8 +19,8 @@ class CostModel(Protocol):
     def alone(self, burst: Burst, queries: QuerySet) -> float:
         """If each goes by itself."""
 
-    def closing(self, burst: Burst) -> float:
-        """To close the open graphlets before the burst."""
+    def beside(self, burst: Burst, sets: Sequence[QuerySet], *, continuing: bool) -> float:
+        """What a plan costs beside what its sets do, and the queries that go alone."""
 
 
 class Paper:
@@ -47,8 +47,8 @@ class Paper:
         """Events read by each query: `k b n`."""
         return len(queries) * burst.burst_events * burst.window_events
 
-    def closing(self, burst: Burst) -> float:  # noqa: ARG002 - the paper splits for nothing
-        """0: a snapshot is replaced by its values."""
+    def beside(self, burst: Burst, sets: Sequence[QuerySet], *, continuing: bool) -> float:  # noqa: ARG002
+        """0: to split costs nothing."""
         return 0.0
 
 
@@ -56,7 +56,7 @@ class Paper:
 class Constants:
     """Nanoseconds of the event kernel's steps, one core of an AMD EPYC; `hamlet calibrate` measures another machine's.
 
-    All are per number: a count, or a sum that rides on it.
+    Per number (a count, or a sum that rides on it) where nothing else is said.
     """
 
     total: float = field(default=0.8, metadata={"means": "an event adds to and reads a running total"})
@@ -67,6 +67,10 @@ class Constants:
     product: float = field(default=1.0, metadata={"means": "a snapshot is multiplied by its coefficient"})
     clear: float = field(default=0.5, metadata={"means": "a leaf of a tree is made ready for a new snapshot"})
     graphlet: float = field(default=300.0, metadata={"means": "a graphlet is opened and closed, in all"})
+    apart: float = field(default=20.0, metadata={"means": "an event more if its queries go alone, in all"})
+    mixed: float = field(
+        default=150.0, metadata={"means": "an event more if some go alone or differ, in all"}
+    )
 
     def values(self) -> tuple[float, ...]:
         """In the order of the fields."""
@@ -103,7 +107,7 @@ class Measured:
             later = min(later, kept.later_events * (own + 0.5) / (burst.burst_events + 1.0))
         lanes = burst.burst_events * carried + kept.later_events * (carried + later / 2.0)
         cost = self.step(burst) * kept.lane_numbers * lanes
-        cost += constants.product * burst.numbers(queries) * carried * (1 + own)
+        cost += constants.product * burst.numbers(queries) * carried * (1 + own) + constants.mixed * own
         if kept.access is Access.TREE:
             cost += constants.clear * kept.stored * created * kept.lane_numbers
         return cost + constants.graphlet
@@ -112,10 +116,16 @@ class Measured:
         """Each query's numbers through all events."""
         return self.step(burst) * burst.numbers(queries) * (burst.burst_events + burst.storage.later_events)
 
-    def closing(self, burst: Burst) -> float:
-        """Every sum that a tree or scan holds is multiplied out for every query."""
-        numbers = sum(burst.numbers(one.queries) * one.snapshots for one in burst.open)
-        return self.constants.product * burst.storage.fed * numbers
+    def beside(self, burst: Burst, sets: Sequence[QuerySet], *, continuing: bool) -> float:
+        """To find the way of each event, and to split: what a tree or scan holds is multiplied out for every query."""
+        events, together = burst.burst_events + burst.storage.later_events, sum(map(len, sets))
+        cost = 0.0
+        if together < len(burst.queries):
+            cost = events * (self.constants.mixed if together else self.constants.apart)
+        if not continuing:
+            numbers = sum(burst.numbers(one.queries) * one.snapshots for one in burst.open)
+            cost += self.constants.product * burst.storage.fed * numbers
+        return cost
 
 
 def plan_cost(model: CostModel, burst: Burst, sets: Sequence[QuerySet]) -> float:
@@ -124,10 +134,8 @@ def plan_cost(model: CostModel, burst: Burst, sets: Sequence[QuerySet]) -> float
     taken = {query for own in sharing for query in own}
     others = tuple(query for query in burst.queries if query not in taken)
     continuing = burst.continues(sharing)
-    cost = sum(model.shared(burst, own, continuing=continuing) for own in sharing) + model.alone(
-        burst, others
-    )
-    return cost if continuing or not burst.open else cost + model.closing(burst)
+    cost = model.alone(burst, others) + model.beside(burst, sharing, continuing=continuing)
+    return cost + sum(model.shared(burst, own, continuing=continuing) for own in sharing)
 
 
 def varpulis_benefit(graphlet_events: int, queries: int, snapshots_carried: int) -> int:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from hamlet_core.columns import frozen
-from hamlet_core.engines.hamlet.burst_tables import BurstProgram
 from hamlet_core.engines.hamlet.frame import DEAD, Events, Predicates
 from hamlet_core.engines.hamlet.local_predicates import LocalPredicates, Mask
 from hamlet_core.engines.partitioning import Partitioning, partition
@@ -41,7 +40,7 @@ class QueryClass:
     """Of the queries in their workload."""
     queries: tuple[AnalysedQuery, ...]
     local: LocalPredicates
-    programs: dict[Any, BurstProgram] = field(default_factory=dict)
+    programs: dict[Any, Any] = field(default_factory=dict)
     """Mutable: tables that stretches of the stream have in common."""
 
 

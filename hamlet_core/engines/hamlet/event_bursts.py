@@ -22,6 +22,7 @@ from hamlet_core.engines.hamlet.event_graphlets import (
     commit_shared,
     dissolve,
     flush,
+    fold_burst,
     gather_shared,
     open_sets,
     plant_alone,
@@ -29,6 +30,7 @@ from hamlet_core.engines.hamlet.event_graphlets import (
 from hamlet_core.engines.hamlet.event_layout import (
     COUNTS,
     ENDS_BURSTS,
+    G_BLOCK,
     G_CODE,
     G_FIELDS,
     G_KIND,
@@ -38,14 +40,17 @@ from hamlet_core.engines.hamlet.event_layout import (
     GROUP_FIELDS,
     M_GROUP,
     M_NEW_SET,
+    M_SLOTS,
     P_CODES,
     P_GROUP,
-    P_GROUP_OF,
     P_GROUPS,
+    P_SLOT,
+    P_STRIDE,
     P_TOUCHED,
     X_BEGUN,
     X_BURST,
     X_DIFFERING,
+    X_DONE,
     X_FED,
     X_LANES,
     X_LEFT,
@@ -55,7 +60,6 @@ from hamlet_core.engines.hamlet.event_layout import (
     X_SETS,
     X_STOP,
 )
-from hamlet_core.engines.hamlet.event_paths import commit_block, gather_block
 from hamlet_core.engines.hamlet.numbers import one
 from hamlet_core.engines.hamlet.sharing_layout import (
     APART,
@@ -143,7 +147,13 @@ def open_window(arena: Any, plan: Any, memo: Any, first: int) -> None:
 
 
 @compiled_inline
-def gather_unit(
+def done_to(memo: Any, group: int) -> Any:
+    """The first event that no shared burst has folded already."""
+    return memo[memo[M_GROUP] + group * GROUP_FIELDS + X_DONE]
+
+
+@compiled_part
+def gather_group(
     arena: Any,
     plan: Any,
     values: Any,
@@ -151,41 +161,54 @@ def gather_unit(
     events: Any,
     pairs: Any,
     sharing: Any,
-    block: int,
+    group: int,
     event: int,
-    slot: int,
     begin: int,
     end: int,
     job: int,
     last: int,
-) -> None:
-    """Fill a block at `slot`, for an event of the time stamp `begin:end`."""
-    group = plan[plan[P_GROUP_OF] + block]
-    if group >= 0:
-        if agreement(plan, events, group, event) == NONE:
-            return
-        state = memo[M_GROUP] + group * GROUP_FIELDS
-        if begin >= memo[state + X_STOP]:
-            _begin(arena, plan, memo, events, sharing, group, begin, end, job, last)
-        if memo[state + X_SETS] > 0:
-            gather_shared(arena, plan, values, memo, events, pairs, group, event, slot)
-            return
-    gather_block(arena, plan, values, memo, events, pairs, block, event, slot)
+    touched: bool,
+) -> bool:
+    """What an event of the time stamp `begin:end` does to a group; False where its members go alone.
+
+    A shared burst is folded whole at its first event, except where other types take part in the time stamp: what they
+    do is committed with it.
+    """
+    state = memo[M_GROUP] + group * GROUP_FIELDS
+    if agreement(plan, events, group, event) == NONE:
+        return True
+    if begin >= memo[state + X_STOP]:
+        _begin(arena, plan, memo, events, sharing, group, begin, end, job, last)
+    if memo[state + X_SETS] == 0:
+        return False
+    slots, stride = memo[M_SLOTS] + plan[plan[P_SLOT] + _block_of(plan, group)], plan[P_STRIDE]
+    if touched:
+        slot = slots + (event - begin) * stride
+        gather_shared(arena, plan, values, memo, events, pairs, group, event, slot)
+    else:
+        stop = memo[state + X_STOP]
+        fold_burst(arena, plan, values, memo, events, pairs, sharing, group, begin, stop, slots, stride)
+        memo[state + X_DONE] = stop
+    return True
+
+
+@compiled_part
+def commit_group(
+    arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, sharing: Any, group: int, event: int, slot: int
+) -> bool:
+    """Commit what `gather_group` left in a slot; False where the members go alone."""
+    state = memo[M_GROUP] + group * GROUP_FIELDS
+    if agreement(plan, events, group, event) == NONE:
+        return True
+    if memo[state + X_SETS] == 0:
+        return False
+    commit_shared(arena, plan, memo, events, pairs, sharing, group, event, slot)
+    return True
 
 
 @compiled_inline
-def commit_unit(
-    arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, sharing: Any, block: int, event: int, slot: int
-) -> None:
-    """Add a block at `slot` to all that later events read."""
-    group = plan[plan[P_GROUP_OF] + block]
-    if group >= 0:
-        if agreement(plan, events, group, event) == NONE:
-            return
-        if memo[memo[M_GROUP] + group * GROUP_FIELDS + X_SETS] > 0:
-            commit_shared(arena, plan, memo, events, pairs, sharing, group, event, slot)
-            return
-    commit_block(arena, plan, memo, events, pairs, block, event, slot)
+def _block_of(plan: Any, group: int) -> Any:
+    return plan[plan[P_GROUP] + group * G_FIELDS + G_BLOCK]
 
 
 @compiled_part

@@ -62,7 +62,7 @@ from hamlet_core.engines.hamlet.sharing_layout import (
 )
 from hamlet_core.sharing.reasons import Reason
 
-STEP = 6
+PRODUCT, CLEAR, GRAPHLET, APART_PRICE, MIXED, STEP = range(3, 9)
 """Behind the constants of the model."""
 
 TOTAL, TREE, SCAN = 0, 1, 2
@@ -290,10 +290,10 @@ def shared_price(
             more = min(more, later * (own + 0.5) / (found + 1.0))
         moved += later * (carried + more / 2.0)
     cost = sharing.prices[STEP] * unit * moved
-    cost += sharing.prices[3] * numbers * carried * (1 + own)
+    cost += sharing.prices[PRODUCT] * numbers * carried * (1 + own) + sharing.prices[MIXED] * own
     if plan[about + G_KIND] == TREE:
-        cost += sharing.prices[4] * stored * created * unit
-    return cost + sharing.prices[5]  # type: ignore[no-any-return]
+        cost += sharing.prices[CLEAR] * stored * created * unit
+    return cost + sharing.prices[GRAPHLET]  # type: ignore[no-any-return]
 
 
 @compiled_part
@@ -312,7 +312,7 @@ def plan_price(
     own: int,
 ) -> float:
     """The cost of a plan: members with label -1 go alone; `own`: disagreements of each set, or -1 to count them."""
-    state, continuing = memo[M_GROUP] + group * GROUP_FIELDS, continues(plan, memo, group, labels, sets)
+    continuing = continues(plan, memo, group, labels, sets)
     cost, lanes = alone_price(plan, memo, sharing, group, labels, -1, found), 0
     for label in range(sets):
         known = own
@@ -324,9 +324,25 @@ def plan_price(
         lanes += known + (
             lanes_of(plan, memo, group, label) if continuing else inputs_of(plan, memo, group, labels, label)
         )
-    if memo[state + X_SETS] > 0 and not continuing and sharing.settings[S_MODEL] != PAPER:
-        cost += sharing.prices[3] * memo[state + X_FED] * _open_products(plan, memo, group)
+    if sharing.settings[S_MODEL] != PAPER:
+        cost += _beside(plan, memo, sharing, group, labels, sets, found, continuing)
     return np.inf if lanes > plan[plan[P_GROUP] + group * G_FIELDS + G_ROOM] else cost
+
+
+@compiled_part
+def _beside(
+    plan: Any, memo: Any, sharing: Any, group: int, labels: int, sets: int, found: int, continuing: bool
+) -> Any:
+    """`Measured.beside`."""
+    about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
+    cost, events = 0.0, found
+    if plan[about + G_KIND] != TOTAL:
+        events = memo[state + X_LEFT]
+    if _size_of(plan, memo, group, labels, -1)[0] > 0:
+        cost += events * (sharing.prices[MIXED] if sets > 0 else sharing.prices[APART_PRICE])
+    if memo[state + X_SETS] > 0 and not continuing:
+        cost += sharing.prices[PRODUCT] * memo[state + X_FED] * _open_products(plan, memo, group)
+    return cost
 
 
 @compiled_part

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -58,6 +58,8 @@ class Workload:
     pane: int = 0
     """Ticks of a pane, by whose borders bursts end; 0: none but the windows'."""
     origin: int = 0
+    programs: dict[Any, Any] = field(default_factory=dict)
+    """Mutable: programs that folds of equal strands have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,16 +151,23 @@ class _Task:
 
 def _task(workload: Workload) -> _Task:
     width = sum(strand.width for strand in workload.strands)
-    program, groups = event_program(
-        workload.strands,
-        workload.codes,
-        workload.predicates,
-        workload.conditions,
-        workload.pairs,
-        workload.rows * width,
-        sharing=workload.sharing,
+    sharing = replace(workload.sharing, log=False)
+    key = (
+        *(tuple(strand.key for strand in workload.strands), tuple(workload.codes)),
+        *(workload.rows * width, sharing),
     )
-    plan = _read_only(packed(program))
+    if key not in workload.programs:
+        program, made = event_program(
+            workload.strands,
+            workload.codes,
+            workload.predicates,
+            workload.conditions,
+            workload.pairs,
+            workload.rows * width,
+            sharing=sharing,
+        )
+        workload.programs[key] = _read_only(packed(program)), made
+    plan, groups = workload.programs[key]
     events, pairs, jobs = (_read_only(one) for one in (workload.events, workload.pairs, workload.jobs))
     longest = int((jobs.last - jobs.first).max(initial=0))
     room = int(room_of(plan, events, jobs, new_memo(plan, 0, 0)))

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from hamlet_core.engines.hamlet.compilation import compiled_inline, compiled_part
-from hamlet_core.engines.hamlet.event_choice import ALL, NONE, SOME, TOTAL, agreement, matches
+from hamlet_core.engines.hamlet.event_choice import ALL, NONE, SCAN, SOME, TOTAL, agreement, matches
 from hamlet_core.engines.hamlet.event_layout import (
     C_CONDITION,
     C_FIELDS,
@@ -58,6 +60,8 @@ from hamlet_core.engines.hamlet.event_layout import (
     P_FACTORS,
     P_FED,
     P_GROUP,
+    P_KEPT,
+    P_LOADS,
     P_LOOPS,
     P_MEMBERS,
     P_NUMBERS,
@@ -293,10 +297,130 @@ def _copy_shared(arena: Any, plan: Any, memo: Any, group: int, target: int, bloc
             copy_run(arena, target + offset, block + offset, plan[members + 3 * member + 1])
 
 
+# --- bursts --------------------------------------------------------------------------------------
+
+
+@compiled_part
+def fold_burst(
+    arena: Any,
+    plan: Any,
+    values: Any,
+    memo: Any,
+    events: Any,
+    pairs: Any,
+    sharing: Any,
+    group: int,
+    begin: int,
+    stop: int,
+    slots: int,
+    stride: int,
+) -> None:
+    """Fold the events of a shared burst that no other type interrupts, time stamp by time stamp.
+
+    Events that match all members, alone at their time, take a path without tables; all others the general one.
+    """
+    about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
+    code, block, own = plan[about + G_CODE], plan[about + G_BLOCK], slots + plan[about + G_SIZE]
+    unit, running = plan[about + G_UNIT], plan[about + G_RUNNING]
+    inputs, base = memo[M_LANE_INPUT] + plan[about + G_LANE_AT], plan[plan[P_BASE] + block]
+    asked, fed = plan[P_ASKED] + block, plan[P_FED] + block
+    simple = memo[state + X_ALONE] == 0 and plan[about + G_KIND] != SCAN
+    bare = plan[plan[P_LOADS] + block] == plan[plan[P_LOADS] + block + 1]
+    first_class, last_class = plan[asked], plan[asked + 1]
+    kept, event, folded = plan[P_KEPT] + group, begin, 0
+    if memo[memo[M_DIRTY] + block]:
+        make_base(arena, plan, memo, block)
+    while event < stop:
+        if events.code[event] != code:
+            event += 1
+            continue
+        every = simple and (event + 1 == stop or events.time[event + 1] != events.time[event])
+        for at in range(plan[kept], plan[kept + 1], 2):
+            every = every and (~events.bits[event, plan[at]] & np.uint64(plan[at + 1])) == np.uint64(0)
+        if not every:
+            event = _fold_stamp(
+                arena, plan, values, memo, events, pairs, sharing, group, event, stop, slots, stride
+            )
+            continue
+        lanes = memo[state + X_LANES]
+        wide = lanes * unit
+        if plan[about + G_KIND] == TOTAL:
+            copy_run(arena, own, running, wide)
+        for lane in range(lanes):
+            kind, count = memo[inputs + lane], own + lane * unit
+            if kind >= 0:
+                copy(arena, count, base + kind)
+            elif kind == OPENING:
+                add(arena, count, plan[about + G_ONE])
+            elif plan[about + G_KIND] != TOTAL:
+                zero(arena, count)
+            if plan[about + G_KIND] != TOTAL:
+                for column in range(1, unit):
+                    zero(arena, count + column)
+        for at in range(first_class, last_class, 3):
+            number = plan[at]
+            leaves = reach_of(plan, memo, events, pairs, number, event)
+            if leaves > 0:
+                coefficients = memo[memo[M_COEFFICIENTS] + number]
+                if plan[plan[P_CLASS] + number * C_FIELDS + C_KIND] == EQUAL:
+                    add_run(arena, own, coefficients + (leaves - 1) * memo[state + X_STRIDE], wide)
+                else:
+                    add_leaves(arena, own, coefficients, wide, memo[state + X_STRIDE], leaves)
+        if not bare:
+            load_values(arena, plan, values, block, row_of(events, event))
+            _bind_lanes(arena, plan, group, own, lanes)
+        add_run(arena, running, own, wide)
+        for at in range(plan[fed], plan[fed + 1], 3):
+            number = plan[at]
+            leaf = leaf_of(plan, memo, events, pairs, number, event)
+            if leaf > 0:
+                coefficients = memo[memo[M_COEFFICIENTS] + number]
+                if plan[plan[P_CLASS] + number * C_FIELDS + C_KIND] == EQUAL:
+                    add_run(arena, coefficients + (leaf - 1) * memo[state + X_STRIDE], own, wide)
+                else:
+                    size = memo[memo[M_CLASS_SIZE] + number]
+                    add_to_leaf(arena, coefficients, own, wide, memo[state + X_STRIDE], leaf, size)
+        folded += 1
+        event += 1
+    if folded > 0:
+        memo[state + X_EVENTS] += folded
+        memo[state + X_FED] += folded
+        memo[state + X_PENDING] = 1
+
+
+@compiled_part
+def _fold_stamp(
+    arena: Any,
+    plan: Any,
+    values: Any,
+    memo: Any,
+    events: Any,
+    pairs: Any,
+    sharing: Any,
+    group: int,
+    begin: int,
+    stop: int,
+    slots: int,
+    stride: int,
+) -> int:
+    """Fold the events of one time stamp in the general way; where the next begins."""
+    code, end = plan[plan[P_GROUP] + group * G_FIELDS + G_CODE], begin
+    while end < stop and events.time[end] == events.time[begin]:
+        if events.code[end] == code and agreement(plan, events, group, end) != NONE:
+            slot = slots + (end - begin) * stride
+            gather_shared(arena, plan, values, memo, events, pairs, group, end, slot)
+        end += 1
+    for event in range(begin, end):
+        if events.code[event] == code and agreement(plan, events, group, event) != NONE:
+            slot = slots + (event - begin) * stride
+            commit_shared(arena, plan, memo, events, pairs, sharing, group, event, slot)
+    return end
+
+
 # --- events --------------------------------------------------------------------------------------
 
 
-@compiled_inline
+@compiled_part
 def gather_shared(
     arena: Any, plan: Any, values: Any, memo: Any, events: Any, pairs: Any, group: int, event: int, slot: int
 ) -> None:
@@ -457,7 +581,7 @@ def _add_alone(arena: Any, plan: Any, memo: Any, group: int, target: int, source
             add_run(arena, target + offset, source + offset, plan[members + 3 * member + 1])
 
 
-@compiled_inline
+@compiled_part
 def commit_shared(
     arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, sharing: Any, group: int, event: int, slot: int
 ) -> None:

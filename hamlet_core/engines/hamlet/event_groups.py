@@ -98,7 +98,11 @@ class Finder:
             for first in range(0, len(places), MOST_MEMBERS)
             if len(places) - first > 1
         ]
-        return [one for one in made if everywhere or one.lanes_gained(sum(map(self._width, one.places)))]
+        return [one for one in made if everywhere or one.lanes_gained(self._numbers(one))]
+
+    def _numbers(self, group: Group) -> int:
+        """Numbers of all queries of a group, equal totals counted for each."""
+        return sum(len(self.owners[place]) * self._width(place) for place in group.places)
 
     def _read(self) -> None:
         for number in self.numbers:

@@ -10,10 +10,11 @@ from typing import Any
 
 from hamlet_core.engines.hamlet.compilation import compiled, compiled_part, compiled_within
 from hamlet_core.engines.hamlet.event_bursts import (
-    commit_unit,
+    commit_group,
+    done_to,
     end_bursts,
     flush_all,
-    gather_unit,
+    gather_group,
     open_window,
     remember,
 )
@@ -27,6 +28,7 @@ from hamlet_core.engines.hamlet.event_layout import (
     P_CODES,
     P_ENDS,
     P_FOLDS,
+    P_GROUP_OF,
     P_GROUPS,
     P_RESULT,
     P_SCRATCH,
@@ -43,7 +45,7 @@ from hamlet_core.engines.hamlet.event_layout import (
     S_SIDES,
     S_WIDTH,
 )
-from hamlet_core.engines.hamlet.event_paths import binds
+from hamlet_core.engines.hamlet.event_paths import binds, commit_block, gather_block
 from hamlet_core.engines.hamlet.event_runs import add_run, copy_run, run_lost, zero_run
 from hamlet_core.engines.hamlet.event_sets import commit_standings, finish_standings, gather_standings
 from hamlet_core.engines.hamlet.event_state import allocate, count, reset
@@ -132,7 +134,10 @@ def _fold(
                 for unit in range(plan[units], plan[units + 1]):
                     block = plan[unit]
                     here = slot + plan[plan[P_SLOT] + block]
-                    gather_unit(
+                    group = plan[plan[P_GROUP_OF] + block] if shares else -1
+                    if group >= 0 and event < done_to(memo, group):
+                        continue
+                    if group < 0 or not gather_group(
                         arena,
                         plan,
                         values,
@@ -140,14 +145,15 @@ def _fold(
                         events,
                         pairs,
                         sharing,
-                        block,
+                        group,
                         event,
-                        here,
                         begin,
                         end,
                         job,
                         last,
-                    )
+                        touched,
+                    ):
+                        gather_block(arena, plan, values, memo, events, pairs, block, event, here)
                 memo[memo[M_MATCHED] + event - begin] = 1
         if negates or determines:
             _gather_others(arena, plan, values, memo, events, pairs, begin, end)
@@ -160,8 +166,15 @@ def _fold(
                 slot = slots + (event - begin) * stride
                 units = plan[P_UNITS] + events.code[event]
                 for unit in range(plan[units], plan[units + 1]):
-                    here = slot + plan[plan[P_SLOT] + plan[unit]]
-                    commit_unit(arena, plan, memo, events, pairs, sharing, plan[unit], event, here)
+                    block = plan[unit]
+                    here = slot + plan[plan[P_SLOT] + block]
+                    group = plan[plan[P_GROUP_OF] + block] if shares else -1
+                    if group >= 0 and event < done_to(memo, group):
+                        continue
+                    if group < 0 or not commit_group(
+                        arena, plan, memo, events, pairs, sharing, group, event, here
+                    ):
+                        commit_block(arena, plan, memo, events, pairs, block, event, here)
         if touched:
             end_bursts(arena, plan, memo, events, begin, end)
         if determines:

@@ -224,7 +224,8 @@ class ClassPasses:
             programs[key] = bursts.burst_program(
                 strands, specs, self.events, self.jobs, share=self.sharing.equals
             )
-        return programs[key]
+        program: BurstProgram = programs[key]
+        return program
 
     # --- the event kernel ---------------------------------------------------------------------
 
@@ -280,6 +281,7 @@ class ClassPasses:
             replace(self.sharing, log=self.sharing.log and not self.counted),
             Panes.of([self.jobs.specs[spec]]).length,
             self.jobs.specs[spec].origin,
+            self.own.programs,
         )
 
     def _within(self, jobs: Jobs) -> int:
