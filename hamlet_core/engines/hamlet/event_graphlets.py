@@ -123,9 +123,8 @@ def _widen(arena: Any, plan: Any, memo: Any, group: int, stride: int) -> None:
         rows = memo[memo[M_COUNTS] + plan[about + G_CODE]] if scans else memo[memo[M_CLASS_SIZE] + number]
         address, before = allocate(memo, rows * stride), memo[memo[M_COEFFICIENTS] + number]
         zero_run(arena, address, rows * stride)
-        if memo[state + X_FED] > 0:
-            for row in range(rows):
-                copy_run(arena, address + row * stride, before + row * old, old)
+        for row in range(rows if old > 0 else 0):
+            copy_run(arena, address + row * stride, before + row * old, old)
         memo[memo[M_COEFFICIENTS] + number] = address
     memo[state + X_STRIDE] = stride
 
