@@ -51,7 +51,7 @@ LAYERS = (
     ("decisions", "folded", "results", "template", "totals"),
     ("engines",),
     ("execution",),
-    ("explain", "kernels_alone", "why"),
+    ("calibrating", "explain", "kernels_alone", "why"),
 )
 LAYER = {room: height for height, rooms in enumerate(LAYERS) for room in rooms}
 

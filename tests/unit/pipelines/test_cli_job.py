@@ -208,11 +208,15 @@ def test_doctor_shows_each_finding_and_its_cure(
     findings = (Finding("Python", True, "3.12.1"), Finding("Java", ok, "Java 11", "install 17", "E503"))
     monkeypatch.setattr(doctor, "diagnose", lambda *_: findings)
     monkeypatch.setattr(doctor, "kernels", lambda: Finding("Kernels", True, "here, 3 compiled"))
+    monkeypatch.setattr(
+        doctor, "cost_model", lambda: Finding("Cost model", True, "constants that are shipped")
+    )
     assert main(["doctor"]) == (0 if ok else 1)
     shown = capsys.readouterr()
     java = "ok   Java: Java 11\n" if ok else "RED  Java: Java 11 -> install 17\n"
-    assert shown.out == f"ok   Python: 3.12.1\n{java}ok   Kernels: here, 3 compiled\n"
-    assert shown.err == ("" if ok else "1 of 3 to cure; what to do stands behind each arrow.\n")
+    shipped = "ok   Cost model: constants that are shipped\n"
+    assert shown.out == f"ok   Python: 3.12.1\n{java}ok   Kernels: here, 3 compiled\n{shipped}"
+    assert shown.err == ("" if ok else "1 of 4 to cure; what to do stands behind each arrow.\n")
 
 
 def test_progress_goes_to_stderr_while_a_run_lasts(capsys: pytest.CaptureFixture[str]) -> None:
