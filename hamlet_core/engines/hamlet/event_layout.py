@@ -40,22 +40,22 @@ S_OFFSET, S_WIDTH, S_SIDES, S_SET, S_FIELDS = range(5)
 A_WIDTH, A_SCANS, A_KEEPS, A_FIRST, A_FIELDS = range(5)
 X_START, X_END, X_SIDE, X_FIELDS = range(4)
 (G_BLOCK, G_CODE, G_SIZE, G_UNIT, G_ROOM, G_KIND, G_MEMBERS, G_BARE, G_DIFFER, G_TYPES) = range(10)
-(G_SUMS, G_RUNNING, G_SCRATCH, G_ONE, G_MEMBER_AT, G_NUMBER_AT, G_LANE_AT, G_FIELDS) = range(10, 18)
+(G_SUMS, G_RUNNING, G_INPUTS, G_SCRATCH, G_MEMBER_AT, G_NUMBER_AT, G_LANE_AT, G_FIELDS) = range(10, 18)
 
 ENDS_BURSTS, COUNTS = 1, 2
 """Flags by group and code: its events end a burst of the group; they count as matched."""
 
 # The head of a memo: what is at hand, then where arrays begin.
 (M_LOW, M_HIGH, M_ROOM, M_SHORT, M_KEPT, M_PENDING, M_NEWEST, M_STARTS, M_SLOTS, M_FOLDED) = range(10)
-(M_LONGEST, M_STANDINGS) = range(10, 12)
-(M_COUNTS, M_LATEST, M_SINCE, M_STARTED, M_DIRTY, M_HISTORY_COUNT, M_HEAD) = range(12, 19)
-(M_QUEUE_ADDRESS, M_QUEUE_FIRST, M_QUEUE_MIDDLE, M_QUEUE_COUNT, M_CLASS_ADDRESS, M_CLASS_SIZE) = range(19, 25)
-(M_HISTORY_EVENT, M_HISTORY_START, M_START, M_MATCHED, M_LINE, M_SORTING, M_QUEUE_TIME) = range(25, 32)
-(M_STANDING, M_MASK, M_WAY_POSITION, M_WAY_SOURCE) = range(32, 36)
-(M_CLASS_RANK, M_RANK, M_ORDER, M_BUCKETS) = range(36, 40)
-(M_GROUP, M_SET_OF, M_NEW_SET, M_LIKE, M_SOLE, M_TRIED, M_SET_HITS, M_RENAMED) = range(40, 48)
-(M_LANE_OF, M_MARK, M_LANE_SET, M_LANE_INPUT, M_COEFFICIENTS, M_MATCHES) = range(48, 54)
-_MEMO_HEAD = 54
+(M_LONGEST, M_STANDINGS, M_BURST_SLOTS) = range(10, 13)
+(M_COUNTS, M_LATEST, M_SINCE, M_STARTED, M_DIRTY, M_HISTORY_COUNT, M_HEAD) = range(13, 20)
+(M_QUEUE_ADDRESS, M_QUEUE_FIRST, M_QUEUE_MIDDLE, M_QUEUE_COUNT, M_CLASS_ADDRESS, M_CLASS_SIZE) = range(20, 26)
+(M_HISTORY_EVENT, M_HISTORY_START, M_START, M_MATCHED, M_LINE, M_SORTING, M_QUEUE_TIME) = range(26, 33)
+(M_STANDING, M_MASK, M_WAY_POSITION, M_WAY_SOURCE) = range(33, 37)
+(M_CLASS_RANK, M_RANK, M_ORDER, M_BUCKETS) = range(37, 41)
+(M_GROUP, M_SET_OF, M_NEW_SET, M_LIKE, M_SOLE, M_TRIED, M_SET_HITS, M_RENAMED) = range(41, 49)
+(M_LANE_OF, M_MARK, M_LANE_SET, M_LANE_INPUT, M_COEFFICIENTS, M_MATCHES) = range(49, 55)
+_MEMO_HEAD = 55
 
 # Fields of the state of a group.
 (X_STOP, X_SETS, X_LANES, X_GATHERED, X_PENDING, X_ALONE, X_BEGUN, X_EVENTS, X_FED, X_STRIDE) = range(10)
@@ -152,7 +152,7 @@ def new_memo(plan: Whole, longest: int, standings: int) -> Whole:
         *(histories * longest, histories * longest, 3 * starts * longest, longest),
         *(classes * longest, longest if classes else 0, queues * longest),
         *(standings * T_FIELDS, standings * int(plan[P_WORDS]), positions, positions),
-        *(classes, classes * longest, 2 * longest if classes else 0, 256),
+        *(classes, classes * longest, 2 * longest if classes else 0, 2048),
         *(len(groups) * GROUP_FIELDS, members, members, members, members, members, members, 2 * members),
         *(numbers, numbers, lanes, lanes, classes, 16),
     ]
