@@ -81,6 +81,10 @@ def test_pipeline_hands_on_its_options_and_says_where_the_rows_are(
         "--arithmetic",
         "exact",
         "--no-flush",
+        "--cost-model",
+        "paper",
+        "--choice",
+        "paper",
     ]
     assert (
         main(
@@ -93,6 +97,7 @@ def test_pipeline_hands_on_its_options_and_says_where_the_rows_are(
     assert settings.warehouse == Path("wh")
     columns, execute = settings.source.options, settings.execute
     assert (columns.time, columns.type, columns.type_value, columns.time_unit) == ("at", None, "A", "ms")
+    assert (execute.cost_model, execute.choice) == ("paper", "paper")
     assert (execute.engine, execute.policy, execute.arithmetic, execute.flush) == (
         "two_step",
         "never",
