@@ -34,6 +34,16 @@ def test_session(
     assert session == path.read_text(encoding="utf-8")
 
 
+def test_what_the_page_of_sharing_shows_is_a_session() -> None:
+    page = (HERE.parents[2] / "docs" / "sharing.md").read_text(encoding="utf-8")
+    session = (HERE / "explain_sharing.session").read_text(encoding="utf-8").splitlines()
+    shown = [
+        line for block in re.findall(r"```text\n(.*?)```", page, re.DOTALL) for line in block.splitlines()
+    ]
+    assert len(shown) > 8
+    assert [line for line in shown if line not in session] == []
+
+
 def test_sessions_are_found_and_use_every_input() -> None:
     commands = " ".join(path.read_text(encoding="utf-8").splitlines()[0] for path in SESSIONS)
     inputs = {path.name for pattern in ("*.hamlet", "*.csv") for path in HERE.glob(pattern)}
