@@ -18,10 +18,12 @@ from hamlet_core.pattern.automaton import Automaton, Gap
 from hamlet_core.pattern.construction import negated_patterns
 from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload, position_sets
 from hamlet_core.predicates.kinds import Kind
+from hamlet_core.sharing.options import Sharing
+from hamlet_core.sharing_text import graphlet_text
 from hamlet_core.template.access import Access, access_paths, conditions_text, scanned_pairs
 from hamlet_core.template.advice import advice
 from hamlet_core.template.description import path_text, workload_lines
-from hamlet_core.template.drawing import quoted
+from hamlet_core.template.drawing import names_of, quoted
 from hamlet_core.template.plan import QueryPlan
 from hamlet_core.template.workload import Path, PlannedQuery, WorkloadPlan, plan_workload
 
@@ -32,14 +34,19 @@ def explain(
     schema: EventSchema | None = None,
     table: pa.Table | pa.Schema | None = None,
     engine: str = DEFAULT_ENGINE,
+    policy: str = "dynamic",
+    cost_model: str = "measured",
+    choice: str = "guarded",
 ) -> str:
     """How each query will be evaluated: parsed form, automaton, partitions, cost per event, memory, exactness.
 
-    For the engine hamlet the whole workload comes first: classes by partition, sharable sets, merged templates, paths.
+    For the engine hamlet the whole workload comes first: classes by partition, sharable sets, who may share graphlets
+    and what is decided about it under `policy`, `cost_model` and `choice`, merged templates, paths.
     With `table` (a table or its Arrow schema) column types are checked too; a table also gives warnings about types
     without events or without partition values. Raises as `parse` and `run` would.
     """
-    Options(engine)
+    Options(engine, policy, cost_model, choice=choice)
+    sharing = Sharing(policy, cost_model, choice)
     schema = schema or EventSchema()
     workload = parse_syntax(workload) if isinstance(workload, str) else workload
     kinds: dict[str, tuple[Kind, int]] = {}
@@ -56,11 +63,26 @@ def explain(
         for place, (analysed, one) in enumerate(zip(queries, plans, strict=True))
     ]
     if whole:
-        sections.insert(0, "\n".join(workload_lines(queries, whole)))
+        sections.insert(0, "\n".join(workload_lines(queries, whole, _graphlets(queries, whole, sharing))))
     warnings = (
         [f"warning: {line}" for line in advice(plans, table, schema)] if isinstance(table, pa.Table) else []
     )
     return "\n\n".join((*sections, *warnings)) + "\n"
+
+
+def _graphlets(
+    queries: Sequence[AnalysedQuery], whole: WorkloadPlan, sharing: Sharing
+) -> Mapping[int, list[str]]:
+    """Place of a class -> a line for each group of positions that may share graphlets."""
+    from hamlet_core.engines.hamlet.sharing_plan import graphlet_plans  # it loads the compiler
+
+    lines: dict[int, list[str]] = {}
+    for one in graphlet_plans(queries):
+        place = whole.queries[one.queries[0]].partition_class
+        everyone = whole.classes[place].template.queries
+        names = names_of([whole.queries[query].name for query in one.queries], everyone)
+        lines.setdefault(place, []).append(f"{one.type}+ of {names}: {graphlet_text(one, sharing)}")
+    return lines
 
 
 def _planned(whole: WorkloadPlan | None, place: int) -> PlannedQuery | None:

@@ -14,6 +14,7 @@ from hamlet_core.engines.hamlet.stretches import Stretch
 from hamlet_core.events import EventSchema
 from hamlet_core.execution import prepared_questions
 from hamlet_core.totals import Totals
+from hamlet_core.work import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,14 @@ class Prepared:
         return [
             one for questions, passes in self.classes for one in totals(questions, passes, self.arithmetic)
         ]
+
+    def decision_seconds(self) -> float:
+        """How much of the last fold was deciding who shares."""
+        work = Work()
+        for _, passes in self.classes:
+            for decided in passes.decided:
+                decided.add_to(work)
+        return work.decision_seconds
 
 
 def prepare_bench(

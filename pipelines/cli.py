@@ -16,13 +16,13 @@ import click
 from pipelines.commands import (
     backfill,
     bench,
+    calibrate,
     check,
     demo,
     doctor,
     explain,
     failures,
     generate,
-    later,
     pipeline,
     query,
     run,
@@ -42,7 +42,7 @@ COMMANDS: tuple[click.Command, ...] = (
     generate.generate,
     ui.ui,
     bench.bench,
-    later.calibrate,
+    calibrate.calibrate,
 )
 
 EPILOG = """\b

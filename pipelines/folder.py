@@ -136,6 +136,7 @@ class WorkloadSettings(_Settings):
     engine: str = Field(default=_EXECUTE.engine, description="hamlet, greta or two_step")
     policy: str = Field(default=_EXECUTE.policy, description="dynamic, always or never")
     cost_model: str = Field(default=_EXECUTE.cost_model, description="measured or paper")
+    choice: str = Field(default=_EXECUTE.choice, description="guarded or paper")
     origin: int | str = Field(
         default=0, description="Where window 0 starts: a number of time units, or ISO 8601"
     )
@@ -232,7 +233,12 @@ class WorkloadFolder:
             source=self.source,
             warehouse=self.warehouse,
             execute=ExecuteOptions(
-                given.engine, given.policy, given.cost_model, given.arithmetic, read_origin(str(given.origin))
+                given.engine,
+                given.policy,
+                given.cost_model,
+                given.choice,
+                given.arithmetic,
+                read_origin(str(given.origin)),
             ),
             sample=SampleOptions(given.sample.size, given.sample.everything_up_to, given.sample.largest),
             span=span,

@@ -78,6 +78,7 @@ class ExecuteOptions:
     engine: str = DEFAULT_ENGINE
     policy: str = "dynamic"
     cost_model: str = "measured"
+    choice: str = "guarded"
     arithmetic: str = "scaled"
     origin: int | datetime | date = 0
     flush: bool = True

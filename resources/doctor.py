@@ -20,7 +20,7 @@ from resources.java import find_java, java_finding
 from resources.problems import EnvironmentProblem, Finding
 from resources.storage import Location, Place
 
-__all__ = ["EnvironmentProblem", "Finding", "diagnose", "kernels", "require_healthy"]
+__all__ = ["EnvironmentProblem", "Finding", "cost_model", "diagnose", "kernels", "require_healthy"]
 
 PYTHON = (3, 11)
 SPARK_VERSION = "4.2.0"
@@ -70,6 +70,24 @@ def kernels() -> Finding:
         return Finding("Kernels", False, "no directory to keep them in", cure, "E505")
     kept = f"{place.kernels} compiled" if place.kernels else "none compiled yet, the first run will"
     return Finding("Kernels", True, f"{place.directory}, {kept}")
+
+
+def cost_model() -> Finding:
+    """Whose constants price sharing: those that are shipped, or those of a file."""
+    from hamlet_core.errors import StreamError
+    from hamlet_core.sharing.calibration import constants_file, constants_in_use
+    from hamlet_core.sharing.costs import Constants
+
+    path = constants_file()
+    try:
+        own = constants_in_use() != Constants()
+    except StreamError as error:
+        return Finding("Cost model", False, error.message, "run `hamlet calibrate`", error.code)
+    if path is None or not path.is_file():
+        return Finding(
+            "Cost model", True, "constants that are shipped; `hamlet calibrate` measures this machine's"
+        )
+    return Finding("Cost model", True, f"constants of {path}" + ("" if own else ", those that are shipped"))
 
 
 def _python() -> Finding:

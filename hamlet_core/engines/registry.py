@@ -8,6 +8,8 @@ from hamlet_core.algebra.arithmetic import ARITHMETICS
 from hamlet_core.engines import greta, two_step
 from hamlet_core.engines.partitions import Evaluate
 from hamlet_core.errors import StreamError
+from hamlet_core.sharing.calibration import constants_in_use
+from hamlet_core.sharing.costs import Constants
 from hamlet_core.sharing.options import CHOICES, COST_MODELS, POLICIES, Sharing
 
 EVALUATORS: dict[str, Evaluate] = {"greta": greta.evaluate, "two_step": two_step.evaluate}
@@ -47,5 +49,6 @@ class Options:
 
     @property
     def sharing(self) -> Sharing:
-        """How the engine hamlet decides who shares."""
-        return Sharing(self.policy, self.cost_model, self.choice, log=self.log)
+        """How the engine hamlet decides who shares; raises StreamError E219 if a file of constants is damaged."""
+        constants = constants_in_use() if self.cost_model == "measured" else Constants()
+        return Sharing(self.policy, self.cost_model, self.choice, constants, self.log)

@@ -54,22 +54,24 @@ class Paper:
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """Nanoseconds of the event kernel's steps, one core of an AMD EPYC; `hamlet calibrate` measures another machine's.
+    """Nanoseconds of the event kernel's steps, as `hamlet calibrate` found them on one core of an AMD EPYC.
 
     Per number (a count, or a sum that rides on it) where nothing else is said.
     """
 
-    total: float = field(default=0.8, metadata={"means": "an event adds to and reads a running total"})
+    total: float = field(default=0.9, metadata={"means": "an event adds to and reads a running total"})
     level: float = field(
-        default=0.12, metadata={"means": "an event goes down and up one level of an ordered tree"}
+        default=0.25, metadata={"means": "an event goes down and up one level of an ordered tree"}
     )
-    older: float = field(default=0.3, metadata={"means": "an event reads one older event in a scan"})
-    product: float = field(default=1.0, metadata={"means": "a snapshot is multiplied by its coefficient"})
-    clear: float = field(default=0.5, metadata={"means": "a leaf of a tree is made ready for a new snapshot"})
-    graphlet: float = field(default=300.0, metadata={"means": "a graphlet is opened and closed, in all"})
-    apart: float = field(default=20.0, metadata={"means": "an event more if its queries go alone, in all"})
+    older: float = field(default=0.07, metadata={"means": "an event reads one older event in a scan"})
+    product: float = field(default=3.5, metadata={"means": "a snapshot is multiplied by its coefficient"})
+    clear: float = field(
+        default=0.02, metadata={"means": "a leaf of a tree is made ready for a new snapshot"}
+    )
+    graphlet: float = field(default=170.0, metadata={"means": "a graphlet is opened and closed, in all"})
+    apart: float = field(default=13.0, metadata={"means": "an event more if its queries go alone, in all"})
     mixed: float = field(
-        default=150.0, metadata={"means": "an event more if some go alone or differ, in all"}
+        default=600.0, metadata={"means": "an event more if some go alone or differ, in all"}
     )
 
     def values(self) -> tuple[float, ...]:

@@ -12,15 +12,20 @@ from hamlet_core.template.workload import PartitionClass, Path, PlannedQuery, Wo
 from hamlet_core.windows import WindowSpec
 
 
-def workload_lines(workload: Sequence[AnalysedQuery], plan: WorkloadPlan) -> Iterator[str]:
-    """The section of EXPLAIN about the whole workload; `plan` must be the plan of `workload`."""
+def workload_lines(
+    workload: Sequence[AnalysedQuery], plan: WorkloadPlan, graphlets: Mapping[int, Sequence[str]]
+) -> Iterator[str]:
+    """The section of EXPLAIN about the whole workload; `plan` must be the plan of `workload`.
+
+    `graphlets`: place of a class -> lines on who may share graphlets in it.
+    """
     yield "== workload =="
     queries, classes = _number(len(plan.queries), "query", "queries"), len(plan.classes)
     yield f"{queries} in {_number(classes, 'class', 'classes')} of equal partitions, one pass over the events"
-    for place, one in enumerate(plan.classes, 1):
+    for place, one in enumerate(plan.classes):
         yield ""
-        yield f"-- class {place} --"
-        yield from _class(workload, plan, one)
+        yield f"-- class {place + 1} --"
+        yield from _class(workload, plan, one, graphlets.get(place, ()))
     yield ""
     yield "paths: how the events of each query are folded"
     width = max(len(query.name) for query in plan.queries)
@@ -35,7 +40,9 @@ def path_text(query: PlannedQuery) -> str:
     return f"events: one by one, because of {'; '.join(query.reasons)}"
 
 
-def _class(workload: Sequence[AnalysedQuery], plan: WorkloadPlan, one: PartitionClass) -> Iterator[str]:
+def _class(
+    workload: Sequence[AnalysedQuery], plan: WorkloadPlan, one: PartitionClass, graphlets: Sequence[str]
+) -> Iterator[str]:
     names = {index: plan.queries[index].name for index in one.queries}
     yield f"queries        {_list(names.values())}"
     yield f"partition      {f'by {_list(one.partition)}' if one.partition else 'none: all events together'}"
@@ -50,6 +57,7 @@ def _class(workload: Sequence[AnalysedQuery], plan: WorkloadPlan, one: Partition
     for index, name in names.items():
         for why in plan.queries[index].alone:
             yield f"alone          {name}: {why}"
+    yield from (f"graphlets      {line}" for line in graphlets)
     yield ""
     yield "template: the steps of a trend, and the queries that take them"
     yield from template_lines(one.template)

@@ -150,6 +150,7 @@ class PipelineConfiguration(PipelineResource):
     )
     policy: str = Field(default=_EXECUTE.policy, description="Sharing policy: dynamic, always or never")
     cost_model: str = Field(default=_EXECUTE.cost_model, description="Cost model: measured or paper")
+    choice: str = Field(default=_EXECUTE.choice, description="Choice of who shares: guarded or paper")
     arithmetic: str = Field(default=_EXECUTE.arithmetic, description="Arithmetic: scaled, exact or modular")
     origin: str = Field(default="", description="Where window 0 starts: a number of time units, or ISO 8601")
     flush: bool = Field(default=True, description="Publish windows whose last day is not complete, too")
@@ -178,6 +179,7 @@ class PipelineConfiguration(PipelineResource):
             engine=execute.engine,
             policy=execute.policy,
             cost_model=execute.cost_model,
+            choice=execute.choice,
             arithmetic=execute.arithmetic,
             origin=str(execute.origin) if execute.origin else "",
             flush=execute.flush,
@@ -215,6 +217,7 @@ class PipelineConfiguration(PipelineResource):
                 engine=self.engine,
                 policy=self.policy,
                 cost_model=self.cost_model,
+                choice=self.choice,
                 arithmetic=self.arithmetic,
                 origin=read_origin(self.origin),
                 flush=self.flush,

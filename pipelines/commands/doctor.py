@@ -11,11 +11,11 @@ from pipelines.commands.options import debug_option, warehouse_option
 @warehouse_option
 @debug_option
 def doctor(warehouse: str) -> None:
-    """Look at Python, packages, Java, the Delta JARs, disk, loopback, memory and compiled kernels; exit code 1 if one is red."""
-    from resources.doctor import diagnose, kernels
+    """Look at Python, packages, Java, the Delta JARs, disk, loopback, memory, compiled kernels and constants; exit code 1 if one is red."""
+    from resources.doctor import cost_model, diagnose, kernels
     from resources.storage import place_of
 
-    findings = (*diagnose(place_of(warehouse)), kernels())
+    findings = (*diagnose(place_of(warehouse)), kernels(), cost_model())
     for finding in findings:
         mark = click.style("ok ", fg="green") if finding.ok else click.style("RED", fg="red", bold=True)
         click.echo(f"{mark}  {finding.line}")

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import click
 
-from pipelines.commands.options import column_options, columns_of, debug_option, schema_of, workload_argument
+from pipelines.commands.options import (
+    column_options,
+    columns_of,
+    debug_option,
+    schema_of,
+    sharing_options,
+    workload_argument,
+)
 from pipelines.commands.workloads import read_workload
 
 EPILOG = """\b
@@ -21,9 +28,10 @@ Examples:
     multiple=True,
     metavar="FILE",
     type=click.Path(),
-    help="Files of events, to check columns and types too; may be repeated.",
+    help="Files of events: columns and types are checked, and what is shared in a run is shown; may be repeated.",
 )
 @column_options
+@sharing_options
 @click.option("--engine", metavar="E", help="hamlet, greta or two_step.  [default: hamlet]")
 @debug_option
 def explain(
@@ -35,10 +43,17 @@ def explain(
     type_value: str | None,
     time_unit: str,
     engine: str | None,
+    policy: str,
+    cost_model: str,
+    choice: str,
 ) -> None:
-    """Show how each query of the file WORKLOAD will be evaluated, stage by stage, and what an event costs."""
+    """Show how each query of the file WORKLOAD will be evaluated, stage by stage, and what an event costs.
+
+    With events it is also run, to show what was shared, why, and what that saved.
+    """
     import hamlet_core
     from hamlet_core.engines.registry import DEFAULT_ENGINE
+    from hamlet_core.sharing_text import decided_lines
     from pipelines.reading import discover, read_all
     from pipelines.showing.rejected import summary
 
@@ -49,5 +64,10 @@ def explain(
     table, rejected = read_all(files, None, columns, numeric) if files else (None, None)
     if table is not None and rejected is not None and rejected.num_rows:
         click.echo(f"Left out {summary(rejected, table.num_rows)}", err=True)
-    shown = hamlet_core.explain(text, schema=schema_of(columns), table=table, engine=engine or DEFAULT_ENGINE)
+    schema, engine = schema_of(columns), engine or DEFAULT_ENGINE
+    sharing = {"policy": policy, "cost_model": cost_model, "choice": choice}
+    shown = hamlet_core.explain(text, schema=schema, table=table, engine=engine, **sharing)
     click.echo(shown, nl=False)
+    if table is not None and table.num_rows and engine == DEFAULT_ENGINE:
+        execution = hamlet_core.execute(text, table, schema=schema, **sharing)
+        click.echo("\n" + "\n".join(decided_lines(execution, cost_model)))

@@ -62,15 +62,22 @@ def column_options(command: Command) -> Command:
     return command
 
 
-def evaluation_options(command: Command) -> Command:
-    """--engine, --policy and --arithmetic; their values are checked by the core."""
+def sharing_options(command: Command) -> Command:
+    """--policy, --cost-model and --choice; their values are checked by the core."""
     for option in (
         click.option(
-            "--arithmetic",
-            default="scaled",
+            "--choice",
+            default="guarded",
             show_default=True,
-            metavar="A",
-            help="scaled (any magnitude, 1e-9), exact (all digits) or modular (fingerprints).",
+            metavar="C",
+            help="Who shares under `dynamic`: guarded (the best of several plans) or paper (its rules).",
+        ),
+        click.option(
+            "--cost-model",
+            default="measured",
+            show_default=True,
+            metavar="M",
+            help="What prices sharing: measured (nanoseconds of our kernels) or paper (its formula).",
         ),
         click.option(
             "--policy",
@@ -79,6 +86,22 @@ def evaluation_options(command: Command) -> Command:
             metavar="P",
             help="When queries share: dynamic, always or never. Never changes an answer.",
         ),
+    ):
+        command = option(command)
+    return command
+
+
+def evaluation_options(command: Command) -> Command:
+    """--engine, those of sharing, and --arithmetic; their values are checked by the core."""
+    for option in (
+        click.option(
+            "--arithmetic",
+            default="scaled",
+            show_default=True,
+            metavar="A",
+            help="scaled (any magnitude, 1e-9), exact (all digits) or modular (fingerprints).",
+        ),
+        sharing_options,
         click.option(
             "--engine",
             metavar="E",

@@ -51,6 +51,8 @@ def pipeline(
     time_unit: str,
     engine: str | None,
     policy: str,
+    cost_model: str,
+    choice: str,
     arithmetic: str,
     flush: bool,
 ) -> None:
@@ -68,11 +70,16 @@ def pipeline(
     given = read_workload(workload)
     columns = columns_of(time, type_, type_value, time_unit)
     execute = ExecuteOptions(
-        engine=engine or DEFAULT_ENGINE, policy=policy, arithmetic=arithmetic, flush=flush
+        engine=engine or DEFAULT_ENGINE,
+        policy=policy,
+        cost_model=cost_model,
+        choice=choice,
+        arithmetic=arithmetic,
+        flush=flush,
     )
     named = NamedWorkload(given.name, given.text)
     # Whatever can be refused is refused before Spark starts.
-    Options(execute.engine, policy, execute.cost_model, arithmetic)
+    Options(execute.engine, policy, cost_model, arithmetic, choice)
     queries = [query.name for query in named.plans]
     discover(events)
     settings = JobSettings(named, Source(events, columns), place_of(warehouse), execute)

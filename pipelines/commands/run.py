@@ -73,6 +73,8 @@ def run(
     time_unit: str,
     engine: str | None,
     policy: str,
+    cost_model: str,
+    choice: str,
     arithmetic: str,
     format_: str,
     out: str | None,
@@ -101,7 +103,8 @@ def run(
     else:
         for line in advice(hamlet_core.plan(text), table, schema):
             click.echo(f"Warning: {line}", err=True)
-        options = {"engine": engine or DEFAULT_ENGINE, "policy": policy, "arithmetic": arithmetic}
+        sharing = {"policy": policy, "cost_model": cost_model, "choice": choice}
+        options = {"engine": engine or DEFAULT_ENGINE, "arithmetic": arithmetic, **sharing}
         results = hamlet_core.run(text, table, schema=schema, **options)
         write(results, format_, out, _show, limit)
 

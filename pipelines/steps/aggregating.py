@@ -29,6 +29,7 @@ def trend_aggregates(
     policy: str = "dynamic",
     engine: str = DEFAULT_ENGINE,
     cost_model: str = "measured",
+    choice: str = "guarded",
 ) -> DataFrame:
     """The rows of `hamlet_core.run` as a lazy frame: window bounds are BIGINT for integer times, else TIMESTAMP.
 
@@ -38,7 +39,7 @@ def trend_aggregates(
     values (a NULL time, NaN) show when the frame is computed, as an error of Spark that names the same code.
     """
     parsed = parse(workload) if isinstance(workload, str) else workload
-    options = ExecuteOptions(engine, policy, cost_model, arithmetic)
+    options = ExecuteOptions(engine, policy, cost_model, choice, arithmetic)
     plans = plan(parsed)
     columns = _arrow_columns(events, columns_read(plans, schema, events.columns))
     shared = TaskInput(parsed, plans, columns, schema, options)

@@ -134,6 +134,7 @@ class Working:
             engine=options.engine,
             policy=options.policy,
             cost_model=options.cost_model,
+            choice=options.choice,
             arithmetic=options.arithmetic,
         )
         yield from self.rows_of_part(part, span)

@@ -51,7 +51,7 @@ LAYERS = (
     ("decisions", "folded", "results", "template", "totals"),
     ("engines",),
     ("execution",),
-    ("explain", "kernels_alone", "why"),
+    ("calibrating", "explain", "kernels_alone", "sharing_text", "why"),
 )
 LAYER = {room: height for height, rooms in enumerate(LAYERS) for room in rooms}
 

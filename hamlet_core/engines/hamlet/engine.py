@@ -124,7 +124,7 @@ def prepare(
 
 def totals(questions: Sequence[Question], passes: ClassPasses, arithmetic: str) -> list[Totals]:
     """Totals of the queries of one class."""
-    parts = [_with_magnitudes(question.parts) for question in questions]
+    parts = [with_magnitudes(question.parts) for question in questions]
     summed = (part for own in parts for part in own if part.role not in LATTICE)
     columns, table = scaled_columns(summed, passes.stream.columns)
     strands = number_strands(passes.own.queries, parts, columns)
@@ -172,7 +172,7 @@ def _summed(parts: Sequence[Component]) -> list[Component | None]:
     return [None, *(part for part in parts if part.role not in LATTICE)]
 
 
-def _with_magnitudes(parts: Sequence[Component]) -> tuple[Component, ...]:
+def with_magnitudes(parts: Sequence[Component]) -> tuple[Component, ...]:
     """Beside every sum the sum of absolute values: it says how far to trust a double, and bounds the digits."""
     magnitudes = (
         Component(Role.MAGNITUDE, part.alias, part.attribute) for part in parts if part.role is Role.TOTAL

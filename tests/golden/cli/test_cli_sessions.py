@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from pipelines.cli import main
 
 HERE = Path(__file__).parent
+TIME = re.compile(r"took +[0-9.]+ ms")
+"""The only words of a result that differ from run to run."""
 SESSIONS = sorted(HERE.glob("*.session"))
 
 
@@ -24,10 +27,21 @@ def test_session(
     command = path.read_text(encoding="utf-8").splitlines()[0]
     code = main(shlex.split(command.removeprefix("$ hamlet ")))
     shown = capfd.readouterr()
-    session = f"{command}\n{shown.out}--- stderr\n{shown.err}--- exit {code}\n"
+    out = TIME.sub("took ... ms", shown.out)
+    session = f"{command}\n{out}--- stderr\n{shown.err}--- exit {code}\n"
     if request.config.getoption("--complete"):
         path.write_text(session, encoding="utf-8")
     assert session == path.read_text(encoding="utf-8")
+
+
+def test_what_the_page_of_sharing_shows_is_a_session() -> None:
+    page = (HERE.parents[2] / "docs" / "sharing.md").read_text(encoding="utf-8")
+    session = (HERE / "explain_sharing.session").read_text(encoding="utf-8").splitlines()
+    shown = [
+        line for block in re.findall(r"```text\n(.*?)```", page, re.DOTALL) for line in block.splitlines()
+    ]
+    assert len(shown) > 8
+    assert [line for line in shown if line not in session] == []
 
 
 def test_sessions_are_found_and_use_every_input() -> None:

@@ -81,6 +81,10 @@ def test_pipeline_hands_on_its_options_and_says_where_the_rows_are(
         "--arithmetic",
         "exact",
         "--no-flush",
+        "--cost-model",
+        "paper",
+        "--choice",
+        "paper",
     ]
     assert (
         main(
@@ -93,6 +97,7 @@ def test_pipeline_hands_on_its_options_and_says_where_the_rows_are(
     assert settings.warehouse == Path("wh")
     columns, execute = settings.source.options, settings.execute
     assert (columns.time, columns.type, columns.type_value, columns.time_unit) == ("at", None, "A", "ms")
+    assert (execute.cost_model, execute.choice) == ("paper", "paper")
     assert (execute.engine, execute.policy, execute.arithmetic, execute.flush) == (
         "two_step",
         "never",
@@ -208,11 +213,15 @@ def test_doctor_shows_each_finding_and_its_cure(
     findings = (Finding("Python", True, "3.12.1"), Finding("Java", ok, "Java 11", "install 17", "E503"))
     monkeypatch.setattr(doctor, "diagnose", lambda *_: findings)
     monkeypatch.setattr(doctor, "kernels", lambda: Finding("Kernels", True, "here, 3 compiled"))
+    monkeypatch.setattr(
+        doctor, "cost_model", lambda: Finding("Cost model", True, "constants that are shipped")
+    )
     assert main(["doctor"]) == (0 if ok else 1)
     shown = capsys.readouterr()
     java = "ok   Java: Java 11\n" if ok else "RED  Java: Java 11 -> install 17\n"
-    assert shown.out == f"ok   Python: 3.12.1\n{java}ok   Kernels: here, 3 compiled\n"
-    assert shown.err == ("" if ok else "1 of 3 to cure; what to do stands behind each arrow.\n")
+    shipped = "ok   Cost model: constants that are shipped\n"
+    assert shown.out == f"ok   Python: 3.12.1\n{java}ok   Kernels: here, 3 compiled\n{shipped}"
+    assert shown.err == ("" if ok else "1 of 4 to cure; what to do stands behind each arrow.\n")
 
 
 def test_progress_goes_to_stderr_while_a_run_lasts(capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,6 +50,15 @@ def test_json_is_one_array_of_row_objects(capsysbinary: Captured) -> None:
     assert shown.err == b""
 
 
+def test_run_hands_on_how_sharing_is_decided(monkeypatch: pytest.MonkeyPatch, capsysbinary: Captured) -> None:
+    given: dict[str, object] = {}
+    run = hamlet_core.run
+    monkeypatch.setattr(hamlet_core, "run", lambda *known, **more: given.update(more) or run(*known, **more))
+    assert main(["run", *JAMS, "--policy", "always", "--cost-model", "paper", "--choice", "paper"]) == 0
+    assert (given["policy"], given["cost_model"], given["choice"]) == ("always", "paper", "paper")
+    assert capsysbinary.readouterr().err == b""
+
+
 def test_json_of_no_rows_is_an_empty_array(tmp_path: Path, capsysbinary: Captured) -> None:
     (tmp_path / "none.csv").write_text("time,type\n1,A\n")
     assert (
