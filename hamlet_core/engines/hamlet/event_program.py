@@ -42,8 +42,6 @@ Total: TypeAlias = tuple[Place, int]
 ClassKey: TypeAlias = tuple[int, int, int, int, int]
 """(kind, condition, gap, code, group or -1): the events of a code, as others ask for them."""
 
-_AND_NUMBERS = 4
-
 
 def event_program(
     strands: Sequence[Strand],
@@ -225,7 +223,7 @@ class _Builder:
             for total in self.queues
         )
         width = sum(strand.width for strand in self.strands)
-        contribution, scratch = self.take(width), self.take(_AND_NUMBERS)
+        contribution, scratch = self.take(width), self.take(4)  # four numbers for AND
         return EventProgram(
             paths,
             self._gaps(),
