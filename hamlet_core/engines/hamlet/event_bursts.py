@@ -38,6 +38,7 @@ from hamlet_core.engines.hamlet.event_layout import (
     G_MEMBERS,
     G_ONE,
     GROUP_FIELDS,
+    M_BURST_SLOTS,
     M_GROUP,
     M_NEW_SET,
     M_SLOTS,
@@ -181,12 +182,12 @@ def gather_group(
         _begin(arena, plan, memo, events, sharing, group, begin, end, job, last)
     if memo[state + X_SETS] == 0:
         return False
-    slots, stride = memo[M_SLOTS] + plan[plan[P_SLOT] + _block_of(plan, group)], plan[P_STRIDE]
+    place, stride = plan[plan[P_SLOT] + _block_of(plan, group)], plan[P_STRIDE]
     if touched:
-        slot = slots + (event - begin) * stride
+        slot = memo[M_SLOTS] + place + (event - begin) * stride
         gather_shared(arena, plan, values, memo, events, pairs, group, event, slot)
     else:
-        stop = memo[state + X_STOP]
+        stop, slots = memo[state + X_STOP], memo[M_BURST_SLOTS] + place
         fold_burst(arena, plan, values, memo, events, pairs, sharing, group, begin, stop, slots, stride)
         memo[state + X_DONE] = stop
     return True

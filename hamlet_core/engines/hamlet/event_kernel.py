@@ -20,8 +20,10 @@ from hamlet_core.engines.hamlet.event_bursts import (
 )
 from hamlet_core.engines.hamlet.event_gaps import commit_starts, gather_starts, open_queues
 from hamlet_core.engines.hamlet.event_layout import (
+    M_BURST_SLOTS,
     M_COUNTS,
     M_FOLDED,
+    M_LOW,
     M_MATCHED,
     M_SHORT,
     M_SLOTS,
@@ -80,6 +82,9 @@ def fold_windows(
         else:
             reset(arena, plan, memo, room)
             memo[M_SLOTS] = allocate(memo, count(events, plan, memo, first, last) * plan[P_STRIDE])
+            memo[M_BURST_SLOTS] = memo[M_SLOTS]
+            if plan[P_GROUPS] > 0:
+                memo[M_BURST_SLOTS] = allocate(memo, memo[M_LOW] - memo[M_SLOTS])
             open_queues(plan, memo)
             remember(sharing.before, sharing.count)
             open_window(arena, plan, memo, first)

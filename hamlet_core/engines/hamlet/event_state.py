@@ -72,6 +72,8 @@ def room_of(plan: Any, events: Any, jobs: Any, memo: Any) -> Any:
     most, counts = np.int64(0), memo[M_COUNTS]
     for job in range(jobs.first.shape[0]):
         needed = count(events, plan, memo, jobs.first[job], jobs.last[job]) * plan[P_STRIDE]
+        if plan[P_GROUPS] > 0:
+            needed *= 2
         for queue in range(plan[P_QUEUE], plan[P_QUEUE] + plan[P_QUEUES] * Q_FIELDS, Q_FIELDS):
             needed += (2 * memo[counts + plan[queue + Q_CODE]] + 1) * plan[queue + Q_WIDTH]
         for kept in range(plan[P_CLASS], plan[P_CLASS] + plan[P_CLASSES] * C_FIELDS, C_FIELDS):
