@@ -36,7 +36,6 @@ from hamlet_core.engines.hamlet.event_layout import (
     G_KIND,
     G_MEMBER_AT,
     G_MEMBERS,
-    G_ONE,
     GROUP_FIELDS,
     M_BURST_SLOTS,
     M_GROUP,
@@ -61,7 +60,6 @@ from hamlet_core.engines.hamlet.event_layout import (
     X_SETS,
     X_STOP,
 )
-from hamlet_core.engines.hamlet.numbers import one
 from hamlet_core.engines.hamlet.sharing_layout import (
     APART,
     CONTINUE,
@@ -139,10 +137,9 @@ def flush_all(arena: Any, plan: Any, memo: Any) -> None:
 
 
 @compiled_part
-def open_window(arena: Any, plan: Any, memo: Any, first: int) -> None:
+def open_window(plan: Any, memo: Any, first: int) -> None:
     """No burst of any group has been seen."""
     for group in range(plan[P_GROUPS]):
-        one(arena, plan[plan[P_GROUP] + group * G_FIELDS + G_ONE])
         state = memo[M_GROUP] + group * GROUP_FIELDS
         memo[state + X_SEEN_TO], memo[state + X_LEFT] = first, -1
 
@@ -151,6 +148,13 @@ def open_window(arena: Any, plan: Any, memo: Any, first: int) -> None:
 def done_to(memo: Any, group: int) -> Any:
     """The first event that no shared burst has folded already."""
     return memo[memo[M_GROUP] + group * GROUP_FIELDS + X_DONE]
+
+
+@compiled_inline
+def goes_alone(memo: Any, group: int, begin: int) -> Any:
+    """Whether it is known that nobody shares the burst that a time stamp lies in."""
+    state = memo[M_GROUP] + group * GROUP_FIELDS
+    return memo[state + X_SETS] == 0 and begin < memo[state + X_STOP]
 
 
 @compiled_part

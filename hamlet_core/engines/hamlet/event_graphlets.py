@@ -26,12 +26,12 @@ from hamlet_core.engines.hamlet.event_layout import (
     G_BLOCK,
     G_CODE,
     G_FIELDS,
+    G_INPUTS,
     G_KIND,
     G_LANE_AT,
     G_MEMBER_AT,
     G_MEMBERS,
     G_NUMBER_AT,
-    G_ONE,
     G_ROOM,
     G_RUNNING,
     G_SCRATCH,
@@ -81,7 +81,7 @@ from hamlet_core.engines.hamlet.event_paths import add_moves, bind, load_values,
 from hamlet_core.engines.hamlet.event_runs import add_leaves, add_run, add_to_leaf, copy_run, zero_run
 from hamlet_core.engines.hamlet.event_state import allocate
 from hamlet_core.engines.hamlet.event_trees import EQUAL, leaf_of, reach_of
-from hamlet_core.engines.hamlet.numbers import add, add_product, copy, multiply, one, zero
+from hamlet_core.engines.hamlet.numbers import add, add_product, copy, multiply, one
 from hamlet_core.engines.hamlet.pairs import holds
 from hamlet_core.engines.hamlet.sharing_layout import N_LANES
 from hamlet_core.engines.hamlet.slicing import row_of
@@ -106,6 +106,7 @@ def _new_lane(arena: Any, plan: Any, memo: Any, sharing: Any, group: int, label:
     if kind < 0:
         zero_run(arena, plan[about + G_SUMS] + lane * plan[about + G_SIZE], plan[about + G_SIZE])
     zero_run(arena, plan[about + G_RUNNING] + lane * unit, unit)
+    zero_run(arena, plan[about + G_INPUTS] + lane * unit, unit)
     sharing.count[N_LANES] += 1
     if plan[about + G_KIND] != TOTAL and (lane + 1) * unit > memo[state + X_STRIDE]:
         _widen(arena, plan, memo, group, plan[about + G_ROOM] * unit)
@@ -296,6 +297,25 @@ def _copy_shared(arena: Any, plan: Any, memo: Any, group: int, target: int, bloc
             copy_run(arena, target + offset, block + offset, plan[members + 3 * member + 1])
 
 
+@compiled_part
+def _make_inputs(arena: Any, plan: Any, memo: Any, group: int) -> None:
+    """What an event gets on each lane from outside of the graphlet: 1, the value of an input, or nothing."""
+    about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
+    block, unit, kinds = (
+        plan[about + G_BLOCK],
+        plan[about + G_UNIT],
+        memo[M_LANE_INPUT] + plan[about + G_LANE_AT],
+    )
+    if memo[memo[M_DIRTY] + block]:
+        make_base(arena, plan, memo, block)
+    zero_run(arena, plan[about + G_INPUTS], memo[state + X_LANES] * unit)
+    for lane in range(memo[state + X_LANES]):
+        if memo[kinds + lane] >= 0:
+            copy(arena, plan[about + G_INPUTS] + lane * unit, plan[plan[P_BASE] + block] + memo[kinds + lane])
+        elif memo[kinds + lane] == OPENING:
+            one(arena, plan[about + G_INPUTS] + lane * unit)
+
+
 # --- bursts --------------------------------------------------------------------------------------
 
 
@@ -321,14 +341,13 @@ def fold_burst(
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     code, block, own = plan[about + G_CODE], plan[about + G_BLOCK], slots + plan[about + G_SIZE]
     unit, running = plan[about + G_UNIT], plan[about + G_RUNNING]
-    inputs, base = memo[M_LANE_INPUT] + plan[about + G_LANE_AT], plan[plan[P_BASE] + block]
+    inputs, total = plan[about + G_INPUTS], plan[about + G_KIND] == TOTAL
     asked, fed = plan[P_ASKED] + block, plan[P_FED] + block
     simple = memo[state + X_ALONE] == 0 and plan[about + G_KIND] != SCAN
     bare = plan[plan[P_LOADS] + block] == plan[plan[P_LOADS] + block + 1]
     first_class, last_class = plan[asked], plan[asked + 1]
     kept, event, folded = plan[P_KEPT] + group, begin, 0
-    if memo[memo[M_DIRTY] + block]:
-        make_base(arena, plan, memo, block)
+    _make_inputs(arena, plan, memo, group)
     while event < stop:
         if events.code[event] != code:
             event += 1
@@ -343,19 +362,9 @@ def fold_burst(
             continue
         lanes = memo[state + X_LANES]
         wide = lanes * unit
-        if plan[about + G_KIND] == TOTAL:
-            copy_run(arena, own, running, wide)
-        for lane in range(lanes):
-            kind, count = memo[inputs + lane], own + lane * unit
-            if kind >= 0:
-                copy(arena, count, base + kind)
-            elif kind == OPENING:
-                add(arena, count, plan[about + G_ONE])
-            elif plan[about + G_KIND] != TOTAL:
-                zero(arena, count)
-            if plan[about + G_KIND] != TOTAL:
-                for column in range(1, unit):
-                    zero(arena, count + column)
+        copy_run(arena, own, inputs, wide)
+        if total:
+            add_run(arena, own, running, wide)
         for at in range(first_class, last_class, 3):
             number = plan[at]
             leaves = reach_of(plan, memo, events, pairs, number, event)
@@ -428,24 +437,12 @@ def gather_shared(
     block, unit, lanes = plan[about + G_BLOCK], plan[about + G_UNIT], memo[state + X_LANES]
     own = slot + plan[about + G_SIZE]
     memo[state + X_GATHERED] = lanes
-    if memo[memo[M_DIRTY] + block]:
-        make_base(arena, plan, memo, block)
-    base, inputs = plan[plan[P_BASE] + block], memo[M_LANE_INPUT] + plan[about + G_LANE_AT]
+    _make_inputs(arena, plan, memo, group)
+    copy_run(arena, own, plan[about + G_INPUTS], lanes * unit)
     if plan[about + G_KIND] == TOTAL:
-        copy_run(arena, own, plan[about + G_RUNNING], lanes * unit)
-        for lane in range(lanes):
-            if memo[inputs + lane] == OPENING:
-                add(arena, own + lane * unit, plan[about + G_ONE])
-    else:
-        for lane in range(lanes):
-            if memo[inputs + lane] >= 0:
-                copy(arena, own + lane * unit, base + memo[inputs + lane])
-            else:
-                zero(arena, own + lane * unit)
-            for column in range(1, unit):
-                zero(arena, own + lane * unit + column)
+        add_run(arena, own, plan[about + G_RUNNING], lanes * unit)
     if memo[state + X_ALONE] > 0:
-        copy_run(arena, slot, base, plan[about + G_SIZE])
+        copy_run(arena, slot, plan[plan[P_BASE] + block], plan[about + G_SIZE])
         if plan[about + G_KIND] == TOTAL:
             add_moves(arena, plan, plan[P_LOOPS] + block, slot)
     if plan[about + G_KIND] != TOTAL:

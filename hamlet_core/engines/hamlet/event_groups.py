@@ -319,7 +319,8 @@ def group_tables(
             (
                 *(block, group.code, size, group.unit, group.room, kinds[number], len(group.places)),
                 *(sum(one == NO_BIT for one in bits), int(len(set(bits)) > 1), group.types),
-                *(take(group.room * size), take(group.room * group.unit), take(size), take(1), *at),
+                *(take(group.room * size), take(group.room * group.unit), take(group.room * group.unit)),
+                *(take(size), *at),
             )
         )
         at = [at[0] + len(group.places), at[1] + size, at[2] + group.room]

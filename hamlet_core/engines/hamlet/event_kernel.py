@@ -15,6 +15,7 @@ from hamlet_core.engines.hamlet.event_bursts import (
     end_bursts,
     flush_all,
     gather_group,
+    goes_alone,
     open_window,
     remember,
 )
@@ -87,7 +88,7 @@ def fold_windows(
                 memo[M_BURST_SLOTS] = allocate(memo, memo[M_LOW] - memo[M_SLOTS])
             open_queues(plan, memo)
             remember(sharing.before, sharing.count)
-            open_window(arena, plan, memo, first)
+            open_window(plan, memo, first)
             plant(arena, plan, memo, events, pairs, first, last)
             _fold(arena, plan, values, memo, events, pairs, sharing, job, first, last)
             if memo[M_SHORT]:
@@ -142,21 +143,25 @@ def _fold(
                     group = plan[plan[P_GROUP_OF] + block] if shares else -1
                     if group >= 0 and event < done_to(memo, group):
                         continue
-                    if group < 0 or not gather_group(
-                        arena,
-                        plan,
-                        values,
-                        memo,
-                        events,
-                        pairs,
-                        sharing,
-                        group,
-                        event,
-                        begin,
-                        end,
-                        job,
-                        last,
-                        touched,
+                    if (
+                        group < 0
+                        or goes_alone(memo, group, begin)
+                        or not gather_group(
+                            arena,
+                            plan,
+                            values,
+                            memo,
+                            events,
+                            pairs,
+                            sharing,
+                            group,
+                            event,
+                            begin,
+                            end,
+                            job,
+                            last,
+                            touched,
+                        )
                     ):
                         gather_block(arena, plan, values, memo, events, pairs, block, event, here)
                 memo[memo[M_MATCHED] + event - begin] = 1
@@ -176,8 +181,10 @@ def _fold(
                     group = plan[plan[P_GROUP_OF] + block] if shares else -1
                     if group >= 0 and event < done_to(memo, group):
                         continue
-                    if group < 0 or not commit_group(
-                        arena, plan, memo, events, pairs, sharing, group, event, here
+                    if (
+                        group < 0
+                        or goes_alone(memo, group, begin)
+                        or not commit_group(arena, plan, memo, events, pairs, sharing, group, event, here)
                     ):
                         commit_block(arena, plan, memo, events, pairs, block, event, here)
         if touched:

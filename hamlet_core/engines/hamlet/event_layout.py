@@ -40,7 +40,7 @@ S_OFFSET, S_WIDTH, S_SIDES, S_SET, S_FIELDS = range(5)
 A_WIDTH, A_SCANS, A_KEEPS, A_FIRST, A_FIELDS = range(5)
 X_START, X_END, X_SIDE, X_FIELDS = range(4)
 (G_BLOCK, G_CODE, G_SIZE, G_UNIT, G_ROOM, G_KIND, G_MEMBERS, G_BARE, G_DIFFER, G_TYPES) = range(10)
-(G_SUMS, G_RUNNING, G_SCRATCH, G_ONE, G_MEMBER_AT, G_NUMBER_AT, G_LANE_AT, G_FIELDS) = range(10, 18)
+(G_SUMS, G_RUNNING, G_INPUTS, G_SCRATCH, G_MEMBER_AT, G_NUMBER_AT, G_LANE_AT, G_FIELDS) = range(10, 18)
 
 ENDS_BURSTS, COUNTS = 1, 2
 """Flags by group and code: its events end a burst of the group; they count as matched."""
@@ -152,7 +152,7 @@ def new_memo(plan: Whole, longest: int, standings: int) -> Whole:
         *(histories * longest, histories * longest, 3 * starts * longest, longest),
         *(classes * longest, longest if classes else 0, queues * longest),
         *(standings * T_FIELDS, standings * int(plan[P_WORDS]), positions, positions),
-        *(classes, classes * longest, 2 * longest if classes else 0, 256),
+        *(classes, classes * longest, 2 * longest if classes else 0, 2048),
         *(len(groups) * GROUP_FIELDS, members, members, members, members, members, members, 2 * members),
         *(numbers, numbers, lanes, lanes, classes, 16),
     ]

@@ -45,6 +45,8 @@ from hamlet_core.engines.hamlet.slicing import row_of
 EQUAL, LESS, AT_MOST, GREATER, AT_LEAST = 0, 2, 3, 4, 5
 _SHORT = 32
 """So many keys are sorted by insertion."""
+_DIGIT, _UPPER, _MOVES = 11, 2, 2
+"""Bits of a digit, digits that tell most keys apart, and moves per key that set the others right."""
 
 
 @compiled_part
@@ -85,7 +87,7 @@ def _sorted(memo: Any, line: int, size: int, ranks: int) -> int:
     if size > _SHORT:
         _sort_by_digits(memo, line, size)
     else:
-        _sort_few(memo, line, size)
+        _sort_few(memo, line, size, size * size)
     different = 0
     for place in range(size):
         if different == 0 or memo[line + different - 1] != memo[line + place]:
@@ -96,7 +98,8 @@ def _sorted(memo: Any, line: int, size: int, ranks: int) -> int:
 
 
 @compiled_part
-def _sort_few(memo: Any, line: int, size: int) -> None:
+def _sort_few(memo: Any, line: int, size: int, moves: int) -> bool:
+    """Sort by insertion, in place; whether so many moves were enough."""
     order = memo[M_ORDER]
     for place in range(1, size):
         key, event, free = memo[line + place], memo[order + place], place
@@ -104,30 +107,46 @@ def _sort_few(memo: Any, line: int, size: int) -> None:
             memo[line + free], memo[order + free] = memo[line + free - 1], memo[order + free - 1]
             free -= 1
         memo[line + free], memo[order + free] = key, event
+        moves -= place - free
+        if moves < 0:
+            return False
+    return True
 
 
 @compiled_part
 def _sort_by_digits(memo: Any, line: int, size: int) -> None:
-    """Sort by bytes, lowest first; bytes in which no two keys differ are left out."""
-    source, target, buckets, varied = line, memo[M_SORTING], memo[M_BUCKETS], 0
-    order, reordered = memo[M_ORDER], memo[M_ORDER] + memo[M_LONGEST]
+    """Sort by the upper digits of the range of keys, then by insertion; by all digits where that is not enough."""
+    low = high = memo[line]
     for place in range(1, size):
-        varied |= memo[line + place] ^ memo[line]
-    for shift in range(0, 64, 8):
-        if (varied >> shift) & 255 == 0:
-            continue
-        sign = 128 if shift == 56 else 0
-        for bucket in range(256):
+        low, high = min(low, memo[line + place]), max(high, memo[line + place])
+    span, bits = np.uint64(high) - np.uint64(low), 0
+    while bits < 64 and span >> np.uint64(bits) > 0:
+        bits += 1
+    shift = max(bits - _UPPER * _DIGIT, 0)
+    _sort_from(memo, line, size, low, shift, bits)
+    if shift > 0 and not _sort_few(memo, line, size, _MOVES * size):
+        _sort_from(memo, line, size, low, 0, bits)
+
+
+@compiled_part
+def _sort_from(memo: Any, line: int, size: int, low: int, shift: int, bits: int) -> None:
+    """Sort by the digits of `key - low` from a bit on, lowest first."""
+    source, target, buckets = line, memo[M_SORTING], memo[M_BUCKETS]
+    order, reordered = memo[M_ORDER], memo[M_ORDER] + memo[M_LONGEST]
+    base, rest = np.uint64(low), np.uint64((1 << _DIGIT) - 1)
+    for first in range(shift, bits, _DIGIT):
+        by = np.uint64(first)
+        for bucket in range(1 << _DIGIT):
             memo[buckets + bucket] = 0
         for place in range(size):
-            memo[buckets + (((memo[source + place] >> shift) & 255) ^ sign)] += 1
+            memo[buckets + np.int64(((np.uint64(memo[source + place]) - base) >> by) & rest)] += 1
         free = 0
-        for bucket in range(256):
+        for bucket in range(1 << _DIGIT):
             keys = memo[buckets + bucket]
             memo[buckets + bucket] = free
             free += keys
         for place in range(size):
-            bucket = buckets + (((memo[source + place] >> shift) & 255) ^ sign)
+            bucket = buckets + np.int64(((np.uint64(memo[source + place]) - base) >> by) & rest)
             free = memo[bucket]
             memo[target + free], memo[reordered + free] = memo[source + place], memo[order + place]
             memo[bucket] = free + 1
