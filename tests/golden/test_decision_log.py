@@ -137,7 +137,6 @@ def _cell(value):
     return f"{value:g}" if isinstance(value, float) else str(value) or "-"
 
 
-@pytest.mark.xfail(reason="what is left in a slot is committed (event_bursts.gather_group)", strict=True)
 def test_a_tied_event_that_is_for_others_adds_nothing():
     text = queries("SEQ(A a, B b+) WHERE b.v < 8", "SEQ(C c, B b+) WHERE b.v < 5")
     text += "\nq3: RETURN COUNT(*) PATTERN SEQ(D d, C c2, B b+) WHERE b.v < NEXT(b).v WITHIN 100 s"

@@ -315,7 +315,7 @@ def _decision(burst: Burst, setting: Setting, bound: bool, room: int) -> Decisio
         return _nobody(burst, alone, everybody, Reason.NO_ROOM)
     if setting.policy == "always" or not bound:
         made = decide(burst, policy=setting.policy, choice=setting.choice, model=model)
-        return made if made.cost < inf else _nobody(burst, alone, made.cost_shared, made.reason)
+        return made if made.cost < inf else _nobody(burst, alone, made.cost_shared, Reason.NO_ROOM)
     sets = tuple(one.queries for one in burst.open)
     shared = plan_cost(model, burst, sets)
     if shared < alone:

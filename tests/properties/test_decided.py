@@ -130,23 +130,7 @@ def check(seeds):
     return reached
 
 
-FAULTS = {
-    3: "without room the labels of the sets stay in the log (event_choice.choose)",
-    4: "running totals are priced as if a split had to multiply out what they hold (event_choice._beside)",
-}
-
-
-@pytest.mark.parametrize(
-    "way",
-    [
-        pytest.param(
-            way,
-            id="-".join(WAYS[way]),
-            marks=[pytest.mark.xfail(reason=FAULTS[way], strict=True)] if way in FAULTS else [],
-        )
-        for way in range(len(WAYS))
-    ],
-)
+@pytest.mark.parametrize("way", range(len(WAYS)), ids=["-".join(way) for way in WAYS])
 def test_every_row_of_the_log_is_what_decide_says(way):
     reached = check(range(way, 300, len(WAYS)))
     seen = OUTCOMES if WAYS[way][1] == "paper" else ("open", "continue")

@@ -108,7 +108,6 @@ def _merits(found, case, model):
 OUTCOMES = ("open", "continue", "split", "merge", "apart")
 
 
-@pytest.mark.xfail(reason="what is left in a slot is committed (event_bursts.gather_group)", strict=True)
 def test_engines_agree_where_queries_share():
     reached = check(range(200))
     assert reached["cases that shared"] >= reached["cases"] / 2

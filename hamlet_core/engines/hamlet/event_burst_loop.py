@@ -130,7 +130,7 @@ def fold_burst(
     memo[state + X_JUMP] = 0 if others else stop
     if folded > 0:
         memo[state + X_EVENTS] += folded
-        memo[state + X_FED] += folded
+        memo[state + X_FED] += 0 if total else folded
         memo[state + X_PENDING] = 1
 
 

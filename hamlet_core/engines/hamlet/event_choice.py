@@ -146,9 +146,11 @@ def choose(
     price = plan_price(plan, memo, events, sharing, group, tried, pruned, begin, stop, found, differing, own)
     if pruned > 0:
         shared = min(shared, price)
+    if not guarded and price == np.inf:
+        return 0, _NO_ROOM, price, alone
     if not guarded:
         _copy_labels(memo, best, tried, count)
-        return (pruned if price < np.inf else 0), _PAPER, price if pruned > 0 else everybody, alone
+        return pruned, _PAPER, price if pruned > 0 else everybody, alone
     shared = min(shared, everybody)
     if everybody < cost:
         sets, reason, cost = 1, _EVERYBODY, everybody

@@ -9,6 +9,7 @@ import pytest
 import hamlet_core
 from hamlet_core.engines.hamlet.sharing_layout import ROOM
 from hamlet_core.sharing.costs import Paper
+from hamlet_core.sharing.costs import Constants
 from hamlet_core.sharing.options import CHOICES, COST_MODELS
 from hamlet_core.streams import bursty
 from hamlet_core.streams.w50 import w50
@@ -89,17 +90,14 @@ def test_another_pane_is_another_row():
     assert last == [(0, "open", 1, 8), (10, "continue", 1, 10), (20, "continue", 1, 10)]
 
 
-@pytest.mark.xfail(reason="priced as if running totals kept events (event_choice._beside)", strict=True)
 def test_alone_costs_what_events_cost_where_nothing_is_kept():
     rows = [(0, "A", 0), (1, "C", 0), *((time, "B", 0) for time in (2, 3, 4, 5, 6, 12))]
     log = hamlet_core.execute(PAIR.format("WITHIN 20 s SLIDE 10 s"), stream(rows), policy="always").decisions
     (row,) = (row for row in log.to_pylist() if row["outcome"] == "continue")
-    assert row["cost_alone"] == pytest.approx(2 * 0.8 + 20)
+    known = Constants()
+    assert row["cost_alone"] == pytest.approx(2 * known.total + known.apart)
 
 
-@pytest.mark.xfail(
-    reason="the log keeps the labels of sets that do not share (event_choice.choose)", strict=True
-)
 def test_nobody_shares_what_there_is_no_room_for():
     text = "\n".join(
         f"q{number}: RETURN COUNT(*) PATTERN SEQ({prefix}, B b+) {where} WITHIN 100 s"
