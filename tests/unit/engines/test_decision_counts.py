@@ -8,8 +8,7 @@ import pytest
 
 import hamlet_core
 from hamlet_core.engines.hamlet.sharing_layout import ROOM
-from hamlet_core.sharing.costs import Paper
-from hamlet_core.sharing.costs import Constants
+from hamlet_core.sharing.costs import Constants, Paper
 from hamlet_core.sharing.options import CHOICES, COST_MODELS
 from hamlet_core.streams import bursty
 from hamlet_core.streams.w50 import w50
