@@ -61,7 +61,8 @@ DECISION_SCHEMA = pa.schema(
 | `cost_shared`, `cost_alone` | predicted, of sharing and of every query by itself, in units of the cost model; summed |
 
 `hamlet_core.decisions.summarised` makes summaries, and says which other columns are NULL in coarse ones. Engines that
-share nothing leave the log empty.
+share nothing leave the log empty. A pass over one class and kind of window keeps 16,384 rows; behind them it adds up
+decisions by outcome and reason: then `pane` is that of the first, and `queries` is NULL where some shared.
 """
 
 

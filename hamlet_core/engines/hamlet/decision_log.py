@@ -82,15 +82,16 @@ class Decided:
                 if number not in texts:
                     texts[number] = partition_text(stream, attributes, partitioning, number)
                 partition = texts[number]
+            queries = _sets(names, group, one[R_LABELS:].tolist()) if in_detail else None
             yield {
-                "pane": int(one[R_PANE]) * self.pane + self.origin if in_detail else None,
+                "pane": int(one[R_PANE]) * self.pane + self.origin,
                 "partition": partition,
                 "kleene": f"{group.type}+",
                 "burst": int(one[R_BURST]) if in_detail else None,
                 "bursts": int(one[R_BURSTS]),
                 "events": int(one[R_EVENTS]),
                 "candidates": ", ".join(_names(names, group, range(len(group.places)))),
-                "queries": _sets(names, group, one[R_LABELS:].tolist()) if in_detail else None,
+                "queries": queries if in_detail or one[R_CARRIED] else "",
                 "outcome": OUTCOMES[int(one[R_OUTCOME])].value,
                 "reason": REASONS[int(one[R_REASON])].value,
                 "snapshots_created": int(one[R_CREATED]),

@@ -25,6 +25,7 @@ from hamlet_core.engines.hamlet.sharing_layout import (
     OUTCOMES,
     R_ALONE,
     R_BURST,
+    R_BURSTS,
     R_EVENT,
     R_GROUP,
     R_JOB,
@@ -64,6 +65,8 @@ def record_for(
     record = sharing.count[N_RECORDS]
     if record >= ROOM:
         record = ROOM + (group * len(OUTCOMES) + outcome) * len(REASONS) + reason
+        if sharing.record[record, R_BURSTS] == 0:
+            sharing.record[record, R_PANE] = pane
         sharing.record[record, R_GROUP], sharing.record[record, R_JOB] = group, -1
         sharing.record[record, R_OUTCOME], sharing.record[record, R_REASON] = outcome, reason
         return record

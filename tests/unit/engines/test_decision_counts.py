@@ -19,7 +19,7 @@ SUMMED = {
     "bursts": "bursts", "events": "events", "snapshots_created": "created", "snapshots_carried": "carried",
     "cost_shared": "shared", "cost_alone": "alone",
 }  # fmt: skip
-UNKNOWN = ("pane", "partition", "burst", "queries")
+UNKNOWN = ("partition", "burst")
 """Columns that a summary of decisions leaves open."""
 PAPER = {"policy": "dynamic", "cost_model": "paper"}
 PAIR = "q1: RETURN COUNT(*) PATTERN SEQ(A a, B b+) {0}\nq2: RETURN COUNT(*) PATTERN SEQ(C c, B b+) {0}"
@@ -54,6 +54,9 @@ def test_a_full_log_goes_on_in_sums():
     assert len(summary) == len({said(row) for row in summary}) == 3
     assert {row[name] for row in summary for name in UNKNOWN} == {None}
     assert {row["candidates"] for row in summary} == {"q1, q2"}
+    assert {row["pane"] for row in summary} == {0}
+    assert {row["queries"] for row in summary if row["snapshots_carried"]} == {None}
+    assert {row["queries"] for row in summary if not row["snapshots_carried"]} == {""}
     assert sums(log) == {name: sum(getattr(one, field) for one in expected) for name, field in SUMMED.items()}
     assert counters.decided_bursts == sum(one.bursts for one in expected)
     assert counters.shared_bursts == sum(one.bursts for one in expected if one.sets)
