@@ -40,6 +40,14 @@ class Prepared:
                 decided.add_to(work)
         return work.decision_seconds
 
+    def work(self) -> Work:
+        """What the last fold decided."""
+        work = Work()
+        for _, passes in self.classes:
+            for decided in passes.decided:
+                decided.add_to(work)
+        return work
+
 
 def prepare_bench(
     text: str, table: pa.Table, schema: EventSchema, *, arithmetic: str = "scaled", **force: Any

@@ -1,12 +1,14 @@
 """Every golden case, in the oracle and in every engine and arithmetic, through the public door."""
 
 from functools import cache
+from itertools import product
 
 import pytest
 
 import hamlet_core
 from hamlet_core import EventSchema, HamletError
 from hamlet_core.engines.registry import ENGINES
+from hamlet_core.sharing.options import CHOICES, COST_MODELS, POLICIES
 from tests.golden import harness
 from tests.oracle.oracle import oracle_rows
 
@@ -59,18 +61,43 @@ def test_engine(file, engine, arithmetic):
     assert wrong == {}
 
 
-@pytest.mark.parametrize("policy", ["always", "never"])
+OPTIONS = [
+    (policy, model, choice)
+    for policy in POLICIES
+    for model in COST_MODELS
+    for choice in CHOICES
+    if policy == "dynamic" or choice == "guarded"
+    if policy != "never" or model == "measured"
+]
+"""How queries share, without those that say the same: only `dynamic` chooses, and `never` asks no price."""
+
+
+@pytest.mark.parametrize(("policy", "cost_model", "choice"), OPTIONS)
 @pytest.mark.parametrize("arithmetic", harness.ARITHMETICS)
 @pytest.mark.parametrize("file", harness.FILES)
-def test_kernels_do_all_the_work(file, arithmetic, policy):
-    options = {"engine": "hamlet", "policy": policy, "arithmetic": arithmetic}
-    wrong = {}
+def test_kernels_do_all_the_work(file, arithmetic, policy, cost_model, choice):
+    how = {"policy": policy, "cost_model": cost_model, "choice": choice, "arithmetic": arithmetic}
+    wrong, shared = {}, 0
     for case in harness.load(file):
-        done = hamlet_core.execute(parsed(case.text), harness.table(case.events), schema=SCHEMA, **options)
+        done = hamlet_core.execute(parsed(case.text), harness.table(case.events), schema=SCHEMA, **how)
         folded, matched = done.counters.kernel_events, done.counters.matched_events
         differences = harness.differences(done.results, case.expected, arithmetic)
         if folded != matched or (case.expected and not folded):
             differences.append(f"kernels folded {folded} events of {matched}")
         if differences:
             wrong[case.name] = case.text, differences
+        shared += done.counters.shared_bursts
     assert wrong == {}
+    assert shared > 0 or file != "workloads" or (policy != "always" and cost_model != "paper")
+    assert shared == 0 or policy != "never"
+
+
+@pytest.mark.parametrize(
+    ("policy", "cost_model", "choice"),
+    sorted({*product(POLICIES, COST_MODELS, CHOICES)} - {*OPTIONS}),
+)
+def test_what_a_policy_does_not_ask_for_changes_nothing(policy, cost_model, choice):
+    for case in harness.load("workloads"):
+        events, how = harness.table(case.events), {"schema": SCHEMA, "policy": policy, "arithmetic": "exact"}
+        found = hamlet_core.run(parsed(case.text), events, cost_model=cost_model, choice=choice, **how)
+        assert found.equals(hamlet_core.run(parsed(case.text), events, **how)), case.name

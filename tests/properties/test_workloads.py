@@ -6,7 +6,7 @@ from unittest import mock
 
 import pytest
 
-from hamlet_core.engines.hamlet import burst_layout, engine, event_program
+from hamlet_core.engines.hamlet import burst_layout, engine, event_equals
 from hamlet_core.engines.hamlet.equal_totals import equal_totals
 from hamlet_core.engines.hamlet.stretches import Limits, stretches
 from tests.properties import agreement, workloads
@@ -55,7 +55,7 @@ def check(seeds):
         with (
             mock.patch.object(engine, "stretches", cutting),
             mock.patch.object(burst_layout, "equal_totals", equals),
-            mock.patch.object(event_program, "equal_totals", equals),
+            mock.patch.object(event_equals, "equal_totals", equals),
         ):
             wrong, counters = agreement.compare(case.workload, case.table(), case.schema, policy=policy)
         assert wrong == [], (seed, case)

@@ -8,58 +8,49 @@ import numpy as np
 
 from hamlet_core.engines.hamlet.clock import cycles
 from hamlet_core.engines.hamlet.compilation import compiled_inline, compiled_part
-from hamlet_core.engines.hamlet.event_choice import (
-    NONE,
-    SOME,
-    TOTAL,
-    agreement,
-    choose,
-    compare,
-    continues,
-    disagreements,
-)
-from hamlet_core.engines.hamlet.event_graphlets import (
-    commit_shared,
-    dissolve,
-    flush,
-    fold_burst,
-    gather_shared,
-    open_sets,
-    plant_alone,
-)
+from hamlet_core.engines.hamlet.event_burst_loop import fold_burst
+from hamlet_core.engines.hamlet.event_choice import choose
+from hamlet_core.engines.hamlet.event_graphlets import commit_shared, gather_shared
+from hamlet_core.engines.hamlet.event_lanes import dissolve, flush, open_sets, plant_alone
 from hamlet_core.engines.hamlet.event_layout import (
+    BY_TOTAL,
     COUNTS,
     ENDS_BURSTS,
     G_BLOCK,
     G_CODE,
     G_FIELDS,
     G_KIND,
+    G_LONE,
     G_MEMBER_AT,
-    G_MEMBERS,
+    G_SIZE,
     GROUP_FIELDS,
     M_BURST_SLOTS,
     M_GROUP,
     M_NEW_SET,
-    M_SLOTS,
+    NOBODY,
     P_CODES,
     P_GROUP,
     P_GROUPS,
     P_SLOT,
     P_STRIDE,
     P_TOUCHED,
+    SOME,
     X_BEGUN,
-    X_BURST,
     X_DIFFERING,
     X_DONE,
     X_FED,
+    X_JUMP,
     X_LANES,
     X_LEFT,
-    X_RECORD,
     X_SEEN,
     X_SEEN_TO,
     X_SETS,
     X_STOP,
 )
+from hamlet_core.engines.hamlet.event_prices import continues
+from hamlet_core.engines.hamlet.event_records import pane_of, record_for
+from hamlet_core.engines.hamlet.event_runs import zero_run
+from hamlet_core.engines.hamlet.event_signatures import agreement, compare, disagreements
 from hamlet_core.engines.hamlet.sharing_layout import (
     APART,
     CONTINUE,
@@ -68,28 +59,16 @@ from hamlet_core.engines.hamlet.sharing_layout import (
     N_CARRIED,
     N_CYCLES,
     N_MERGES,
-    N_RECORDS,
     N_SHARED,
     N_SPLITS,
     OPEN,
-    OUTCOMES,
     PAPER,
     R_ALONE,
-    R_BURST,
     R_BURSTS,
     R_CARRIED,
     R_CREATED,
-    R_EVENT,
     R_EVENTS,
-    R_GROUP,
-    R_JOB,
-    R_LABELS,
-    R_OUTCOME,
-    R_PANE,
-    R_REASON,
     R_SHARED,
-    REASONS,
-    ROOM,
     S_LOG,
     S_MODEL,
     S_ORIGIN,
@@ -121,18 +100,11 @@ def end_bursts(arena: Any, plan: Any, memo: Any, events: Any, begin: int, end: i
 
 
 @compiled_part
-def remember(target: Any, source: Any) -> None:
-    """Copy the counters of one array to another."""
-    for place in range(target.shape[0]):
-        target[place] = source[place]
-
-
-@compiled_part
 def flush_all(arena: Any, plan: Any, memo: Any) -> None:
     """All graphlets give out what they came to; what goes on is decided anew where they closed."""
     for group in range(plan[P_GROUPS]):
         flush(arena, plan, memo, group)
-        if plan[plan[P_GROUP] + group * G_FIELDS + G_KIND] == TOTAL:
+        if plan[plan[P_GROUP] + group * G_FIELDS + G_KIND] == BY_TOTAL:
             memo[memo[M_GROUP] + group * GROUP_FIELDS + X_STOP] = 0
 
 
@@ -148,6 +120,16 @@ def open_window(plan: Any, memo: Any, first: int) -> None:
 def done_to(memo: Any, group: int) -> Any:
     """The first event that no shared burst has folded already."""
     return memo[memo[M_GROUP] + group * GROUP_FIELDS + X_DONE]
+
+
+@compiled_inline
+def jump_to(plan: Any, memo: Any) -> Any:
+    """Where a shared burst ends that has folded all that came meanwhile."""
+    place: Any = np.int64(0)
+    for group in range(plan[P_GROUPS]):
+        if plan[plan[P_GROUP] + group * G_FIELDS + G_LONE]:
+            place = max(place, memo[memo[M_GROUP] + group * GROUP_FIELDS + X_JUMP])
+    return place
 
 
 @compiled_inline
@@ -168,6 +150,7 @@ def gather_group(
     sharing: Any,
     group: int,
     event: int,
+    slot: int,
     begin: int,
     end: int,
     job: int,
@@ -180,7 +163,10 @@ def gather_group(
     do is committed with it.
     """
     state = memo[M_GROUP] + group * GROUP_FIELDS
-    if agreement(plan, events, group, event) == NONE:
+    if agreement(plan, events, group, event) == NOBODY:
+        zero_run(
+            arena, slot, plan[plan[P_GROUP] + group * G_FIELDS + G_SIZE]
+        )  # if others make it be committed
         return True
     if begin >= memo[state + X_STOP]:
         _begin(arena, plan, memo, events, sharing, group, begin, end, job, last)
@@ -188,7 +174,6 @@ def gather_group(
         return False
     place, stride = plan[plan[P_SLOT] + _block_of(plan, group)], plan[P_STRIDE]
     if touched:
-        slot = memo[M_SLOTS] + place + (event - begin) * stride
         gather_shared(arena, plan, values, memo, events, pairs, group, event, slot)
     else:
         stop, slots = memo[state + X_STOP], memo[M_BURST_SLOTS] + place
@@ -203,7 +188,7 @@ def commit_group(
 ) -> bool:
     """Commit what `gather_group` left in a slot; False where the members go alone."""
     state = memo[M_GROUP] + group * GROUP_FIELDS
-    if agreement(plan, events, group, event) == NONE:
+    if agreement(plan, events, group, event) == NOBODY:
         return True
     if memo[state + X_SETS] == 0:
         return False
@@ -234,7 +219,7 @@ def _begin(
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     stop = _burst_stop(plan, events, sharing, group, begin, end, last)
     memo[state + X_STOP] = stop
-    tree = plan[about + G_KIND] != TOTAL
+    tree = plan[about + G_KIND] != BY_TOTAL
     if tree and memo[state + X_LEFT] < 0:
         _look_ahead(plan, memo, events, group, begin, last)
     if sharing.settings[S_MODEL] == PAPER:
@@ -270,7 +255,7 @@ def _begin(
     sharing.count[N_MERGES] += outcome == MERGE
     sharing.count[N_CYCLES] += cycles() - clock
     if sharing.settings[S_LOG]:
-        record = _record_for(plan, memo, events, sharing, group, job, begin, outcome, reason)
+        record = record_for(plan, memo, events, sharing, group, job, begin, outcome, reason)
         sharing.record[record, R_BURSTS] += 1
         sharing.record[record, R_EVENTS] += found
         sharing.record[record, R_CREATED] += created
@@ -288,7 +273,7 @@ def _burst_stop(plan: Any, events: Any, sharing: Any, group: int, begin: int, en
     if touches(plan, events, group, begin, end):
         return end
     touched, pane, event = plan[P_TOUCHED] + group * plan[P_CODES], sharing.settings[S_PANE], end
-    border = _pane_of(events, sharing, begin) * pane + pane + sharing.settings[S_ORIGIN]
+    border = pane_of(events, sharing, begin) * pane + pane + sharing.settings[S_ORIGIN]
     while event < last:
         code = events.code[event]
         if pane > 0 and events.time[event] >= border:
@@ -302,12 +287,6 @@ def _burst_stop(plan: Any, events: Any, sharing: Any, group: int, begin: int, en
 
 
 @compiled_part
-def _pane_of(events: Any, sharing: Any, event: int) -> Any:
-    pane = sharing.settings[S_PANE]
-    return (events.time[event] - sharing.settings[S_ORIGIN]) // pane if pane > 0 else np.int64(0)
-
-
-@compiled_part
 def _look_ahead(plan: Any, memo: Any, events: Any, group: int, begin: int, last: int) -> None:
     """Count the events that trees and scans of the window will hold, and those on which members differ."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
@@ -315,7 +294,7 @@ def _look_ahead(plan: Any, memo: Any, events: Any, group: int, begin: int, last:
     for event in range(begin, last):
         if events.code[event] == plan[about + G_CODE]:
             how = agreement(plan, events, group, event)
-            left += how != NONE
+            left += how != NOBODY
             differing += how == SOME
     memo[state + X_LEFT], memo[state + X_DIFFERING] = left, differing
 
@@ -328,66 +307,10 @@ def _count_matched(plan: Any, memo: Any, events: Any, group: int, stop: int) -> 
     for event in range(memo[state + X_SEEN_TO], stop):
         code = events.code[event]
         if code == plan[about + G_CODE]:
-            memo[state + X_SEEN] += agreement(plan, events, group, event) != NONE
+            memo[state + X_SEEN] += agreement(plan, events, group, event) != NOBODY
         elif code >= 0 and plan[touched + code] & COUNTS:
             memo[state + X_SEEN] += 1
     memo[state + X_SEEN_TO] = max(stop, memo[state + X_SEEN_TO])
-
-
-@compiled_part
-def _record_for(
-    plan: Any,
-    memo: Any,
-    events: Any,
-    sharing: Any,
-    group: int,
-    job: int,
-    begin: int,
-    outcome: int,
-    reason: int,
-) -> Any:
-    """The record that takes a decision: the last one if it is equal, a new one, or where none is left the summary."""
-    about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
-    labels, count = memo[M_NEW_SET] + plan[about + G_MEMBER_AT], plan[about + G_MEMBERS]
-    pane, burst = _pane_of(events, sharing, begin), memo[state + X_BURST]
-    memo[state + X_BURST] = burst + 1
-    if memo[state + X_RECORD] > 0 and outcome in (CONTINUE, APART):
-        known = memo[state + X_RECORD] - 1
-        if _is_equal(memo, sharing, known, labels, count, pane, outcome, reason):
-            return known
-    record = sharing.count[N_RECORDS]
-    if record >= ROOM:
-        record = ROOM + (group * len(OUTCOMES) + outcome) * len(REASONS) + reason
-        sharing.record[record, R_GROUP], sharing.record[record, R_JOB] = group, -1
-        sharing.record[record, R_OUTCOME], sharing.record[record, R_REASON] = outcome, reason
-        return record
-    sharing.count[N_RECORDS] = record + 1
-    memo[state + X_RECORD] = record + 1
-    for place in range(R_LABELS):
-        sharing.record[record, place] = 0
-    sharing.cost[record, R_SHARED] = sharing.cost[record, R_ALONE] = 0.0
-    sharing.record[record, R_GROUP], sharing.record[record, R_JOB] = group, job
-    sharing.record[record, R_EVENT], sharing.record[record, R_PANE] = begin, pane
-    sharing.record[record, R_BURST] = burst
-    sharing.record[record, R_OUTCOME], sharing.record[record, R_REASON] = outcome, reason
-    for member in range(count):
-        sharing.record[record, R_LABELS + member] = memo[labels + member]
-    return record
-
-
-@compiled_part
-def _is_equal(
-    memo: Any, sharing: Any, record: int, labels: int, count: int, pane: int, outcome: int, reason: int
-) -> bool:
-    """Whether a record of the same group and window says the same."""
-    equal = (
-        sharing.record[record, R_PANE] == pane
-        and sharing.record[record, R_OUTCOME] == outcome
-        and sharing.record[record, R_REASON] == reason
-    )
-    for member in range(count):
-        equal = equal and sharing.record[record, R_LABELS + member] == memo[labels + member]
-    return equal  # type: ignore[no-any-return]
 
 
 @compiled_part

@@ -7,16 +7,15 @@ so what enters does not change while a burst lasts. They may differ in predicate
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from hamlet_core.engines.hamlet.equal_totals import Place, equal_totals
-from hamlet_core.engines.hamlet.event_choice import MOST_MEMBERS
 from hamlet_core.engines.hamlet.event_folds import Folds
-from hamlet_core.engines.hamlet.event_layout import COUNTS, ENDS_BURSTS, G_FIELDS
+from hamlet_core.engines.hamlet.event_layout import COUNTS, ENDS_BURSTS, G_FIELDS, MOST_MEMBERS
 from hamlet_core.engines.hamlet.event_tables import NO_BIT, NO_GAP, Groups, rows, table
 from hamlet_core.engines.hamlet.strands import Strand
 
@@ -283,9 +282,13 @@ def group_tables(
     value: Callable[[int], int],
     sums: Sequence[tuple[Place, int]],
     take: Callable[[int], int],
+    lone: Collection[int],
     kinds: Sequence[int],
 ) -> Groups:
-    """Tables of (block, group); `value` gives the address of an attribute, `take` room, `sums` are (place, address)."""
+    """Tables of (block, group); `value` gives the address of an attribute, `take` room, `sums` are (place, address).
+
+    Of the codes `lone` nothing but the group reads events.
+    """
     of_block = np.full(blocks, -1, np.int64)
     about: list[tuple[int, ...]] = []
     touched = np.zeros((len(groups), codes), np.int64)
@@ -320,7 +323,7 @@ def group_tables(
                 *(block, group.code, size, group.unit, group.room, kinds[number], len(group.places)),
                 *(sum(one == NO_BIT for one in bits), int(len(set(bits)) > 1), group.types),
                 *(take(group.room * size), take(group.room * group.unit), take(group.room * group.unit)),
-                *(take(size), *at),
+                *(take(size), int(group.code in lone), *at),
             )
         )
         at = [at[0] + len(group.places), at[1] + size, at[2] + group.room]
@@ -333,6 +336,21 @@ def group_tables(
         *(rows(count, factors, 1), rows(count, summed, 4), rows(count, kept, 2)),
         rows(count, runs, 5),
     )
+
+
+def slots_of(
+    blocks: Sequence[tuple[int, int]], sizes: Sequence[int], groups: Sequence[Group]
+) -> tuple[Any, int]:
+    """Where each block (code, group or -1) begins among those of its code, and the most numbers that a code takes.
+
+    Behind the block of a group is room for the coefficients of an event.
+    """
+    ends: dict[int, int] = defaultdict(int)
+    slots = np.zeros(len(blocks), np.int64)
+    for block, (code, group) in enumerate(blocks):
+        slots[block] = ends[code]
+        ends[code] += sizes[block] + (groups[group].room * groups[group].unit if group >= 0 else 0)
+    return slots, max(ends.values(), default=0)
 
 
 def _masks(bits: Iterable[int]) -> list[tuple[int, int]]:

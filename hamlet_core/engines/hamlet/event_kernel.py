@@ -16,8 +16,8 @@ from hamlet_core.engines.hamlet.event_bursts import (
     flush_all,
     gather_group,
     goes_alone,
+    jump_to,
     open_window,
-    remember,
 )
 from hamlet_core.engines.hamlet.event_gaps import commit_starts, gather_starts, open_queues
 from hamlet_core.engines.hamlet.event_layout import (
@@ -49,6 +49,7 @@ from hamlet_core.engines.hamlet.event_layout import (
     S_WIDTH,
 )
 from hamlet_core.engines.hamlet.event_paths import binds, commit_block, gather_block
+from hamlet_core.engines.hamlet.event_records import remember
 from hamlet_core.engines.hamlet.event_runs import add_run, copy_run, run_lost, zero_run
 from hamlet_core.engines.hamlet.event_sets import commit_standings, finish_standings, gather_standings
 from hamlet_core.engines.hamlet.event_state import allocate, count, reset
@@ -156,6 +157,7 @@ def _fold(
                             sharing,
                             group,
                             event,
+                            here,
                             begin,
                             end,
                             job,
@@ -191,7 +193,7 @@ def _fold(
             end_bursts(arena, plan, memo, events, begin, end)
         if determines:
             commit_standings(arena, plan, memo)
-        begin = end
+        begin = max(end, jump_to(plan, memo)) if shares else end
 
 
 @compiled_within

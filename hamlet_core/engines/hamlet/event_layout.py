@@ -40,7 +40,18 @@ S_OFFSET, S_WIDTH, S_SIDES, S_SET, S_FIELDS = range(5)
 A_WIDTH, A_SCANS, A_KEEPS, A_FIRST, A_FIELDS = range(5)
 X_START, X_END, X_SIDE, X_FIELDS = range(4)
 (G_BLOCK, G_CODE, G_SIZE, G_UNIT, G_ROOM, G_KIND, G_MEMBERS, G_BARE, G_DIFFER, G_TYPES) = range(10)
-(G_SUMS, G_RUNNING, G_INPUTS, G_SCRATCH, G_MEMBER_AT, G_NUMBER_AT, G_LANE_AT, G_FIELDS) = range(10, 18)
+(G_SUMS, G_RUNNING, G_INPUTS, G_SCRATCH, G_LONE, G_MEMBER_AT, G_NUMBER_AT, G_LANE_AT) = range(10, 18)
+G_FIELDS = 18
+
+BY_TOTAL, BY_TREE, BY_SCAN = 0, 1, 2
+"""How members find older events: `G_KIND`."""
+
+NOBODY, SOME, ALL = 0, 1, 2
+"""Which members of a group or set an event matches."""
+
+WORDS = 8
+"""Words of 32 members; larger groups are divided."""
+MOST_MEMBERS = 32 * WORDS
 
 ENDS_BURSTS, COUNTS = 1, 2
 """Flags by group and code: its events end a burst of the group; they count as matched."""
@@ -59,7 +70,8 @@ _MEMO_HEAD = 55
 
 # Fields of the state of a group.
 (X_STOP, X_SETS, X_LANES, X_GATHERED, X_PENDING, X_ALONE, X_BEGUN, X_EVENTS, X_FED, X_STRIDE) = range(10)
-(X_SEEN, X_SEEN_TO, X_LEFT, X_DIFFERING, X_PLANTED, X_BURST, X_RECORD, X_DONE, GROUP_FIELDS) = range(10, 19)
+(X_SEEN, X_SEEN_TO, X_LEFT, X_DIFFERING, X_PLANTED, X_BURST, X_RECORD, X_DONE, X_JUMP) = range(10, 19)
+GROUP_FIELDS = 19
 
 T_SET, T_TIME, T_ROW, T_ADDRESS, T_MEMBERS, T_NEXT, T_FIELDS = range(7)
 """Fields of a standing."""

@@ -14,16 +14,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.equal_totals import Place, equal_totals
-from hamlet_core.engines.hamlet.event_choice import SCAN as SCAN_ALL
-from hamlet_core.engines.hamlet.event_choice import TOTAL, TREE
+from hamlet_core.engines.hamlet.equal_totals import Place
+from hamlet_core.engines.hamlet.event_equals import equal_places
 from hamlet_core.engines.hamlet.event_folds import Conditions, Folds, Lookup
-from hamlet_core.engines.hamlet.event_groups import Finder, Group, group_tables
+from hamlet_core.engines.hamlet.event_groups import Finder, Group, group_tables, slots_of
+from hamlet_core.engines.hamlet.event_moves import access_of, key_columns, kinds, ranges, runs
 from hamlet_core.engines.hamlet.event_set_program import set_numbers, set_tables
 from hamlet_core.engines.hamlet.event_tables import (
     NO_BIT,
     NO_GAP,
-    SCAN,
     EventProgram,
     Groups,
     Paths,
@@ -34,7 +33,7 @@ from hamlet_core.engines.hamlet.event_tables import (
 )
 from hamlet_core.engines.hamlet.frame import Predicates
 from hamlet_core.engines.hamlet.strands import Rider, Strand
-from hamlet_core.predicates.pair_tables import Operation, PairTables
+from hamlet_core.predicates.pair_tables import PairTables
 from hamlet_core.sharing.options import Sharing
 
 Total: TypeAlias = tuple[Place, int]
@@ -42,8 +41,6 @@ Total: TypeAlias = tuple[Place, int]
 
 ClassKey: TypeAlias = tuple[int, int, int, int, int]
 """(kind, condition, gap, code, group or -1): the events of a code, as others ask for them."""
-
-_AND_NUMBERS = 4
 
 
 def event_program(
@@ -156,20 +153,7 @@ class _Builder:
 
     def find_equals(self, share: bool) -> None:
         """Which positions have equal totals; each has its own if nothing is shared."""
-        labels: dict[Place, Any] = {}
-        ways: dict[Place, list[tuple[Place, Any]]] = defaultdict(list)
-        for number in self.paths():
-            strand = self.strands[number]
-            automaton, lookup = strand.analysed.automaton, self.folds.lookup
-            starts = {
-                one.position: self.folds.gap(strand.query, automaton, one.gap) for one in automaton.starts
-            }
-            for one in automaton.positions:
-                binding = lookup.codes[one.type], lookup.bit(strand.query, one.alias)
-                labels[number, one.index] = (*binding, starts.get(one.index), strand.added(one.alias))
-            for source, target, gap, condition in self.folds.edges(strand.query, automaton):
-                ways[number, target].append(((number, source), (gap, condition)))
-        self.same = equal_totals(labels, ways) if share else {place: place for place in labels}
+        self.same = equal_places(self.strands, self.paths(), self.folds, share=share)
 
     def find_groups(self, sharing: Sharing) -> None:
         """Which positions may share graphlets."""
@@ -214,7 +198,7 @@ class _Builder:
                 if condition < 0:
                     self.edges[(here, gap), there] = None
                     continue
-                for kind in _kinds(pairs, condition, gap):
+                for kind in kinds(pairs, condition, gap):
                     self.asks[kind, condition, gap, *self.blocks[self.place[here][0]]][here, there] = None
             for one in automaton.starts:
                 self.starts[self.same[strand, one.position], self.folds.gap(query, automaton, one.gap)] = None
@@ -239,7 +223,7 @@ class _Builder:
             for total in self.queues
         )
         width = sum(strand.width for strand in self.strands)
-        contribution, scratch = self.take(width), self.take(_AND_NUMBERS)
+        contribution, scratch = self.take(width), self.take(4)  # four numbers for AND
         return EventProgram(
             paths,
             self._gaps(),
@@ -247,7 +231,7 @@ class _Builder:
             self._groups(pairs),
             table(
                 (
-                    (kind, condition, gap, self._lanes(asks), *_columns(pairs, condition), code, group)
+                    (kind, condition, gap, self._lanes(asks), *key_columns(pairs, condition), code, group)
                     for (kind, condition, gap, code, group), asks in self.asks.items()
                 ),
                 8,
@@ -297,8 +281,18 @@ class _Builder:
             self.value,
             [(place, address) for (place, _), address in self.totals.items()],
             self.take,
-            [_access(pairs, group.condition) for group in self.groups],
+            self._lone(),
+            [access_of(pairs, group.condition) for group in self.groups],
         )
+
+    def _lone(self) -> set[int]:
+        """Codes whose events belong to one block and nothing else."""
+        codes = [code for code, _ in self.blocks]
+        read = {code for fold in self.folds.folds for code, _ in fold[0]}
+        for number, strand in enumerate(self.strands):
+            if number in set_numbers(self.strands):
+                read |= {self.folds.lookup.codes[name] for name in strand.analysed.automaton.types()}
+        return {code for code in codes if codes.count(code) == 1} - read
 
     def _bit(self, place: Place) -> int:
         return self.folds.lookup.bit(self.strands[place[0]].query, self.alias(place))
@@ -323,7 +317,7 @@ class _Builder:
             (at[place][0], address, at[place][1], self.width(place))
             for (place, _), address in self.totals.items()
         )
-        slots, stride = self._slots(sizes.tolist())
+        slots, stride = slots_of(self.blocks, sizes.tolist(), self.groups)
         return Paths(
             rows(self.size, ((code, block) for block, (code, _) in enumerate(self.blocks)), 1),
             stride,
@@ -335,7 +329,7 @@ class _Builder:
             rows(count, ((*at[place], gap) for place, gap in self.starts), 2),
             self._moves(own=False),
             self._moves(own=True),
-            _runs(count, totals),
+            runs(count, totals),
             rows(count, sorted((block, reader) for block, reader in readers if block != reader), 1),
             *self._effects(),
             rows(
@@ -344,23 +338,10 @@ class _Builder:
             *self._classes(),
         )
 
-    def _slots(self, sizes: Sequence[int]) -> tuple[Any, int]:
-        """Where each block begins among those of its code, and the most numbers that those of a code take.
-
-        Behind the block of a group is room for the coefficients of an event.
-        """
-        ends: dict[int, int] = defaultdict(int)
-        slots = np.zeros(len(self.blocks), np.int64)
-        for block, (code, group) in enumerate(self.blocks):
-            slots[block] = ends[code]
-            lanes = self.groups[group].room * self.groups[group].unit if group >= 0 else 0
-            ends[code] += sizes[block] + lanes
-        return slots, max(ends.values(), default=0)
-
     def _moves(self, own: bool) -> Rows:
         """What arrives over edges without a condition, from the type itself or from others."""
         at = self.place
-        return _runs(
+        return runs(
             len(self.blocks),
             (
                 (at[target][0], self.totals[total], at[target][1], self.width(target))
@@ -412,48 +393,8 @@ class _Builder:
                 )
                 asked.append((target, number, len(asked_runs)))
         return (
-            rows(len(self.blocks), _ranges(asked), 3),
+            rows(len(self.blocks), ranges(asked), 3),
             table(asked_runs, 3),
-            rows(len(self.blocks), _ranges(fed), 3),
+            rows(len(self.blocks), ranges(fed), 3),
             table(fed_runs, 3),
         )
-
-
-def _ranges(items: list[tuple[int, ...]]) -> list[tuple[int, int, int, int]]:
-    """(code, class, end of its runs) as (code, class, first, end): each begins where the one before ends."""
-    firsts = [0, *(end for _, _, end in items)]
-    return [(code, number, first, end) for first, (code, number, end) in zip(firsts, items, strict=False)]
-
-
-def _runs(size: int, moves: Any) -> Rows:
-    """Moves (code, address, offset, numbers) as runs by code."""
-    by_code = defaultdict(list)
-    for code, *move in moves:
-        by_code[code].append(tuple(move))
-    return rows(size, ((code, *run) for code, found in by_code.items() for run in merged(found)), 3)
-
-
-def _kinds(pairs: PairTables, condition: int, gap: int) -> tuple[int, ...]:
-    """How a condition is answered: by trees of these operations, or by a scan."""
-    first, end = pairs.starts[condition], pairs.starts[condition + 1]
-    operation = int(pairs.code[first, 0]) if end == first + 1 else SCAN
-    if gap != NO_GAP or not Operation.REQUIRE_EQUAL <= operation <= Operation.REQUIRE_AT_LEAST:
-        return (SCAN,)
-    if operation == Operation.REQUIRE_UNEQUAL:
-        return (int(Operation.REQUIRE_LESS), int(Operation.REQUIRE_GREATER))
-    return (operation,)
-
-
-def _access(pairs: PairTables, condition: int) -> int:
-    """How members of a group find the older events that an event may follow."""
-    if condition < 0:
-        return TOTAL
-    return SCAN_ALL if SCAN in _kinds(pairs, condition, NO_GAP) else TREE
-
-
-def _columns(pairs: PairTables, condition: int) -> tuple[int, int]:
-    """The left and right keys of a condition that is one comparison."""
-    if pairs.starts[condition] == pairs.starts[condition + 1]:
-        return 0, 0
-    _, left, right = pairs.code[pairs.starts[condition]]
-    return int(left), int(right)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from hamlet_core.sharing.costs import Constants
 from tests.benchmarks.answers import require_equal
 from tests.benchmarks.baseline_runs import by_scan
 from tests.benchmarks.encoding import encode
@@ -29,6 +31,12 @@ PHASE = 20
 """Windows of a phase in which sharing helps, or hurts."""
 CHECKED = 3
 """Windows that are compared with baselines."""
+OF_DECIDING, OF_LOG = 0.03, 1.03
+PERTURBED = {
+    "as they are": {},
+    "lanes dearer": {"level": 2.0, "product": 0.5, "mixed": 0.5, "clear": 0.5},
+    "snapshots dearer": {"level": 0.5, "product": 2.0, "mixed": 2.0, "clear": 2.0},
+}
 POLICIES = DYNAMIC, ALWAYS, NEVER = "dynamic", "always", "never"
 NEXT = "W50 with NEXT"
 SCAN = "W50 with NEXT, GRETA by scan compiled, a query at a time"
@@ -74,6 +82,10 @@ def measure(scale: Scale, subject: Subject) -> Finding:
         )
         for policy in (ALWAYS, NEVER)
     ]
+    decided = perturbed(scale, subject, case)
+    logged, told = log_and_decisions(scale, subject)
+    timings += logged.values()
+    claims += told
     return Finding(
         "h",
         f"Sharing: {case.table.num_rows:,} events, windows of {case.within:,}, kernels alone",
@@ -84,8 +96,50 @@ def measure(scale: Scale, subject: Subject) -> Finding:
                 "Seconds are compared with the better static policy: below 1 dynamic is faster. Every policy's "
                 "answers are those of never, and on some windows those of compiled baselines."
             ),
+            "Share of the time that deciding takes: cycles of the processor counted around it, inside of the kernel.",
         ),
+        {"Alternating phases, constants of the measured cost model doubled and halved": decided},
     )
+
+
+def perturbed(scale: Scale, subject: Subject, case: Case) -> list[dict[str, Any]]:
+    """What is decided with other constants; fails if answers differ, or if all decisions are the same."""
+    rows = []
+    for name, factors in PERTURBED.items():
+        constants = replace(
+            Constants(), **{one: getattr(Constants(), one) * by for one, by in factors.items()}
+        )
+        (contender, *_) = by_policies(scale, subject, case, constants=constants)
+        contender.check(contender.call())
+        work = contender.call.__self__.work()  # type: ignore[attr-defined]
+        rows.append(
+            {
+                "constants": name,
+                "bursts decided": work.decided_bursts,
+                "shared": work.shared_bursts,
+                "snapshots": work.snapshots,
+            }
+        )
+    if len({tuple(row.values())[1:] for row in rows}) < len(rows) and not scale.quick:
+        raise AssertionError(f"other constants decide nothing else: {rows}")
+    return rows
+
+
+def log_and_decisions(scale: Scale, subject: Subject) -> tuple[dict[str, Timing], list[Claim]]:
+    """What the log costs, by pairs in turns, and what deciding takes of the time."""
+    case = next(cases(scale))
+    names = {f"{NEXT}, log {'on' if log else 'off'}": log for log in (False, True)}
+    contenders = [
+        replace(by_policies(scale, subject, case, log=log)[0], name=name) for name, log in names.items()
+    ]
+    timed = interleaved(contenders, 3 * scale.rounds)
+    off, on = (timed[name] for name in names)
+    pairs = [one / other for one, other in zip(on.seconds, off.seconds, strict=True)]
+    work = contenders[0].call.__self__.work()  # type: ignore[attr-defined]
+    return timed, [
+        Claim(f"{NEXT}: deciding / all of dynamic", work.decision_seconds / off.median, at_most=OF_DECIDING),
+        Claim(f"{NEXT}: log on / off, median of pairs", median(pairs), at_most=OF_LOG),
+    ]
 
 
 def cases(scale: Scale) -> Iterator[Case]:
@@ -106,7 +160,7 @@ def alternating(scale: Scale) -> Case:
     """Phases in which all queries match every B, and phases in which they disagree on most; two types P, two S."""
     within = scale.of(10_000, 100)
     phase = within * scale.of(PHASE, 3)
-    table = in_phases(scale.stream(scale.of(2_000_000, 1_200), types=2), phase)
+    table = in_phases(scale.stream(scale.of(2_000_000, 1_200), types=2), phase, within)
     text = scale.w50(within=within, types=2, adjacent=True, local=True)
     return Case("Alternating phases", text, table, within, phase)
 
