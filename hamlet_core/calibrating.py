@@ -1,7 +1,8 @@
 """The constants of the measured cost model, from runs of the event kernel on this machine.
 
 One thing differs between two trials: who shares, queries, inputs, events of a burst or of a window. A constant is a
-difference of their times, divided by how often its step is done; times are medians of interleaved runs.
+difference of their times, divided by how often its step is done. A time is the shortest of many interleaved runs: other
+programs make runs longer only, and on a busy machine more than half of them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import log2
-from statistics import median
 
 import numpy as np
 import pyarrow as pa
@@ -142,7 +142,7 @@ TRIALS: Mapping[str, Trial] = _trials()
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Constants of this machine; `low` and `high` are the least and most that a batch of rounds came to."""
+    """Constants of this machine; `low` and `high` are the least and most that a fifth of the runs came to."""
 
     constants: Constants
     low: Constants
@@ -154,15 +154,21 @@ def calibrate(progress: Callable[[int, int], None] | None = None) -> Calibration
     ready = {name: trial.prepared() for name, trial in TRIALS.items()}
     for one in ready.values():
         one.fold()  # compiles kernels, and makes programs
+    rounds: list[dict[str, float]] = []
     batches = []
     for batch in range(BATCHES):
-        rounds = []
         for number in range(ROUNDS):
             rounds.append(_round(ready))
             if progress:
                 progress(batch * ROUNDS + number + 1, BATCHES * ROUNDS)
-        batches.append(constants_of({name: median(one[name] for one in rounds) for name in ready}))
-    return Calibration(_of(batches, median), _of(batches, min), _of(batches, max))
+        batches.append(constants_of(_shortest(rounds[batch * ROUNDS :])))
+    found = constants_of(_shortest(rounds))
+    batches.append(found)
+    return Calibration(found, _of(batches, min), _of(batches, max))
+
+
+def _shortest(rounds: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: min(one[name] for one in rounds) for name in rounds[0]}
 
 
 def _round(ready: Mapping[str, Prepared]) -> dict[str, float]:

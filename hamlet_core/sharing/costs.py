@@ -59,19 +59,19 @@ class Constants:
     Per number (a count, or a sum that rides on it) where nothing else is said.
     """
 
-    total: float = field(default=0.9, metadata={"means": "an event adds to and reads a running total"})
+    total: float = field(default=0.8, metadata={"means": "an event adds to and reads a running total"})
     level: float = field(
         default=0.25, metadata={"means": "an event goes down and up one level of an ordered tree"}
     )
     older: float = field(default=0.07, metadata={"means": "an event reads one older event in a scan"})
-    product: float = field(default=3.5, metadata={"means": "a snapshot is multiplied by its coefficient"})
+    product: float = field(default=3.0, metadata={"means": "a snapshot is multiplied by its coefficient"})
     clear: float = field(
-        default=0.02, metadata={"means": "a leaf of a tree is made ready for a new snapshot"}
+        default=0.05, metadata={"means": "a leaf of a tree is made ready for a new snapshot"}
     )
     graphlet: float = field(default=170.0, metadata={"means": "a graphlet is opened and closed, in all"})
-    apart: float = field(default=13.0, metadata={"means": "an event more if its queries go alone, in all"})
+    apart: float = field(default=30.0, metadata={"means": "an event more if its queries go alone, in all"})
     mixed: float = field(
-        default=600.0, metadata={"means": "an event more if some go alone or differ, in all"}
+        default=650.0, metadata={"means": "an event more if some go alone or differ, in all"}
     )
 
     def values(self) -> tuple[float, ...]:

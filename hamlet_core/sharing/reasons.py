@@ -18,4 +18,3 @@ class Reason(Enum):
     CLASSES = "each class of equal signatures that gains"
     PAPER = "quiet queries, and noisy ones that cost no more with them"
     NO_ROOM = "more snapshots than there is room for"
-    APART_SINCE = "older events of the window keep the queries apart"

@@ -78,17 +78,34 @@ def test_every_trial_has_trends_in_the_range_of_doubles():
         assert all(0 < row["log2"] < 1_000 for row in rows)
 
 
-def test_a_calibration_is_the_median_of_its_batches(monkeypatch):
+def test_a_calibration_takes_the_shortest_runs_of_all_rounds(monkeypatch):
     few = {name: replace(trial, windows=1, bursts=1) for name, trial in TRIALS.items()}
     monkeypatch.setattr(calibrating, "TRIALS", few)
-    monkeypatch.setattr(calibrating, "ROUNDS", 1)
-    monkeypatch.setattr(calibrating, "BATCHES", 3)
-    batches = iter([OWN, replace(OWN, total=9.0, mixed=1.0), replace(OWN, total=2.0)])
-    monkeypatch.setattr(calibrating, "constants_of", lambda _: next(batches))
+    monkeypatch.setattr(calibrating, "ROUNDS", 2)
+    monkeypatch.setattr(calibrating, "BATCHES", 2)
+    rounds = iter([{"a": 5.0, "b": 9.0}, {"a": 7.0, "b": 8.0}, {"a": 4.0, "b": 30.0}, {"a": 6.0, "b": 10.0}])
+    monkeypatch.setattr(
+        calibrating, "_round", lambda ready: next(rounds) if ready.keys() == few.keys() else {}
+    )
+    monkeypatch.setattr(
+        calibrating, "constants_of", lambda times: replace(OWN, total=times["a"], mixed=times["b"])
+    )
     heard = []
     found = calibrating.calibrate(lambda done, of: heard.append((done, of)))
-    assert found == Calibration(replace(OWN, total=2.0), replace(OWN, mixed=1.0), replace(OWN, total=9.0))
-    assert heard == [(1, 3), (2, 3), (3, 3)]
+    assert found == Calibration(
+        replace(OWN, total=4.0, mixed=8.0),
+        replace(OWN, total=4.0, mixed=8.0),
+        replace(OWN, total=5.0, mixed=10.0),
+    )
+    assert heard == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_a_round_times_every_trial(monkeypatch):
+    few = {name: replace(trial, windows=1, bursts=1) for name, trial in TRIALS.items()}
+    monkeypatch.setattr(calibrating, "TRIALS", few)
+    times = calibrating._round({name: trial.prepared() for name, trial in few.items()})
+    assert times.keys() == few.keys()
+    assert min(times.values()) > 0
 
 
 def test_the_constants_that_are_shipped_are_numbers_of_nanoseconds():

@@ -146,6 +146,21 @@ def test_a_task_keeps_its_decisions_short(working: Working, monkeypatch: pytest.
     assert Decided.of(gathered([working.report().decisions])).bursts == 400
 
 
+def test_a_task_computes_as_it_is_told(working: Working, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: dict[str, object] = {}
+
+    def run_part(*_: object, **options: object) -> Part:
+        told.update(options)
+        return part(log())
+
+    monkeypatch.setattr(task_rows, "run_part", run_part)
+    options = ExecuteOptions("greta", "always", "paper", "paper", "exact")
+    working.shared = replace(working.shared, options=options)
+    assert list(working.rows_of(working.shared.events.empty_table(), Span())) == []
+    names = ("engine", "policy", "cost_model", "choice", "arithmetic")
+    assert {name: told[name] for name in names} == {name: getattr(options, name) for name in names}
+
+
 def test_an_engine_that_decides_nothing_sends_nothing(working: Working) -> None:
     events = pa.table({"time": [1, 2], "type": ["A", "B"]})
     assert sum(one.num_rows for one in working.rows_of(events, Span())) == 1
