@@ -268,8 +268,8 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     Fault(
         "a time stamp is committed event by event",
         EVENTS,
-        "memo[memo[M_MATCHED] + end - begin] = 1",
-        "commit_block(arena, plan, memo, events, pairs, end, slot)",
+        "memo[memo[M_MATCHED] + event - begin] = 1",
+        "commit_block(arena, plan, memo, events, pairs, block, event, here)",
     ),
     Fault(
         "sets of positions are never told apart when they are merged",

@@ -58,7 +58,7 @@ def event_program(
     `codes` are those of `Events.code`; types that are not among them never come. `sharing` says whether equal totals
     are one, and which groups of positions may share graphlets; these are the second that is returned.
     """
-    builder = _builder(strands, codes, predicates, conditions, first_free)
+    builder = builder_of(strands, codes, predicates, conditions, first_free)
     builder.find_equals(sharing.equals)
     builder.find_groups(sharing)
     builder.arrange()
@@ -74,14 +74,14 @@ def grouped_strands(
     sharing: Sharing,
 ) -> set[int]:
     """The strands of which some position is in a group."""
-    builder = _builder(strands, codes, predicates, conditions, 0)
+    builder = builder_of(strands, codes, predicates, conditions, 0)
     builder.find_equals(sharing.equals)
     builder.find_groups(sharing)
     grouped = {place for group in builder.groups for place in group.places}
     return {place[0] for place, first in builder.same.items() if first in grouped}
 
 
-def _builder(
+def builder_of(
     strands: Sequence[Strand],
     codes: Mapping[str, int],
     predicates: Predicates,

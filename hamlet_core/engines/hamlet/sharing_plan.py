@@ -14,7 +14,7 @@ from hamlet_core.engines.hamlet.classes import QueryClass, classes_of
 from hamlet_core.engines.hamlet.engine import with_magnitudes
 from hamlet_core.engines.hamlet.event_class import adjacent_conditions
 from hamlet_core.engines.hamlet.event_groups import Finder, Group
-from hamlet_core.engines.hamlet.event_program import _builder
+from hamlet_core.engines.hamlet.event_program import builder_of
 from hamlet_core.engines.hamlet.passes import folds_by_bursts
 from hamlet_core.engines.hamlet.strands import UNIT_WEIGHT, Strand, number_strands
 from hamlet_core.pattern.meaning import AnalysedQuery
@@ -78,7 +78,7 @@ def _groups(own: QueryClass, strands: Sequence[Strand]) -> list[Group]:
     _, conditions = adjacent_conditions(own.queries)
     types = sorted(set().union(*(one.analysed.automaton.types() for one in strands)))
     codes = {name: code for code, name in enumerate(types)}
-    builder = _builder(strands, codes, own.local.predicates, conditions, 0)
+    builder = builder_of(strands, codes, own.local.predicates, conditions, 0)
     builder.find_equals(share=True)
     if len(builder.paths()) < 2:
         return []
