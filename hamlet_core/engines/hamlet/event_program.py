@@ -88,6 +88,7 @@ def builder_of(
     conditions: Conditions,
     first_free: int,
 ) -> _Builder:
+    """The tables of a class before anything is known of them; types that never come get codes, too."""
     known = dict(codes)
     for strand in strands:
         for name in sorted(strand.analysed.automaton.types()):
@@ -223,7 +224,7 @@ class _Builder:
             for total in self.queues
         )
         width = sum(strand.width for strand in self.strands)
-        contribution, scratch = self.take(width), self.take(4)  # four numbers for AND
+        result, scratch = self.take(width), self.take(4)  # four numbers for AND
         return EventProgram(
             paths,
             self._gaps(),
@@ -243,7 +244,7 @@ class _Builder:
                 ((strand, side, self.totals[total]) for strand, side, total in self.ends),
                 2,
             ),
-            np.array([width, state, contribution, scratch, self.top], np.int64),
+            np.array([width, state, result, scratch, self.top], np.int64),
         )
 
     def _strands(self) -> Any:
@@ -357,9 +358,8 @@ class _Builder:
         weights: list[tuple[int, ...]] = []
 
         def value(block: int, rider: Rider) -> int:
-            address = self.value(rider.column)
-            loads.add((block, rider.column, address))
-            return address
+            loads.add((block, rider.column, self.value(rider.column)))
+            return self.value(rider.column)
 
         for place, (block, offset) in self.place.items():
             strand = self.strands[place[0]]
