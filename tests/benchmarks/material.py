@@ -18,8 +18,6 @@ __all__ = ["disturbed", "guarded", "in_phases", "of_five_classes", "stream", "w5
 
 EVENTS = 2_000_000
 WITHIN = 10_000
-SELDOM = (0.003, 0.006, 0.012, 0.025)
-"""How often queries disagree in the first windows of a phase in which sharing hurts."""
 TOO_LARGE = 1_000
 """A value of `v` for which `v < 100` is false."""
 FIVE = ("b.x < NEXT(b).x", "b.x > NEXT(b).x", "b.v < NEXT(b).v", "b.v >= NEXT(b).v", "b.x <= NEXT(b).x")
@@ -80,16 +78,12 @@ def of_five_classes(text: str, within: int) -> str:
     return "\n".join(lines)
 
 
-def in_phases(table: pa.Table, ticks: int, within: int, *, seed: int = 7) -> pa.Table:
+def in_phases(table: pa.Table, ticks: int) -> pa.Table:
     """The same stream where each v is below `LEAST` in every other phase of so many ticks, the first one included.
 
-    All queries of `w50(local=True)` match every B of such a phase. In the other phases they disagree on most, but for
-    the first windows, which have such events only now and then (`SELDOM`): there the better choice is not plain.
+    All queries of `w50(local=True)` match every B of such a phase; in the other phases they disagree on most.
     """
-    times, v = table["time"].to_numpy(), table["v"].to_numpy()
-    window = times % ticks // within
-    often = np.append(SELDOM, 1.0)[np.minimum(window, len(SELDOM))]
-    drawn = np.random.default_rng(seed).random(len(v))
-    calm = (times // ticks % 2 == 0) | (drawn >= often)
+    calm = table["time"].to_numpy() // ticks % 2 == 0
+    v = table["v"].to_numpy()
     values = pa.array(np.where(calm, v % LEAST, v))
     return table.set_column(table.schema.get_field_index("v"), "v", values)

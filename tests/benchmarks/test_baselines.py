@@ -113,7 +113,7 @@ def test_the_limit_knows_its_lanes() -> None:
 
 @pytest.mark.parametrize("burst_length", [3.0, 9.0])
 def test_the_reference_with_local_and_five_adjacent_conditions(burst_length: float) -> None:
-    table = in_phases(stream(1_600, burst_length=burst_length, seed=4, types=3), 2 * WINDOW, WINDOW)
+    table = in_phases(stream(1_600, burst_length=burst_length, seed=4, types=3), 2 * WINDOW)
     adjacent = w50(queries=30, types=3, within=WINDOW, adjacent=True)
     for text in (
         of_five_classes(adjacent, WINDOW),
@@ -132,7 +132,7 @@ def test_five_classes_and_three_windows() -> None:
 
 
 def test_queries_agree_in_calm_phases_only(table: pa.Table) -> None:
-    v = in_phases(table, 500, 50)["v"].to_numpy()
+    v = in_phases(table, 500)["v"].to_numpy()
     calm = table["time"].to_numpy() // 500 % 2 == 0
     assert v[calm].max() < 10
-    assert 0.4 < (v[~calm] >= 10).mean() < 0.8  # seldom in the first windows
+    assert (v[~calm] >= 10).mean() > 0.8

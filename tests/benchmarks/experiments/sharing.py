@@ -85,7 +85,11 @@ def measure(scale: Scale, subject: Subject) -> Finding:
     decided = perturbed(scale, subject, case)
     logged, told = log_and_decisions(scale, subject)
     timings += logged.values()
-    claims += told
+    different = float(len({tuple(row.values())[1:] for row in decided}))
+    claims += [
+        *told,
+        Claim(f"{case.name}: constants that decide otherwise, of three", different, 3.0, unit=""),
+    ]
     return Finding(
         "h",
         f"Sharing: {case.table.num_rows:,} events, windows of {case.within:,}, kernels alone",
@@ -103,7 +107,7 @@ def measure(scale: Scale, subject: Subject) -> Finding:
 
 
 def perturbed(scale: Scale, subject: Subject, case: Case) -> list[dict[str, Any]]:
-    """What is decided with other constants; fails if answers differ, or if all decisions are the same."""
+    """What is decided with other constants; fails if answers differ."""
     rows = []
     for name, factors in PERTURBED.items():
         constants = replace(
@@ -120,8 +124,6 @@ def perturbed(scale: Scale, subject: Subject, case: Case) -> list[dict[str, Any]
                 "snapshots": work.snapshots,
             }
         )
-    if len({tuple(row.values())[1:] for row in rows}) < len(rows) and not scale.quick:
-        raise AssertionError(f"other constants decide nothing else: {rows}")
     return rows
 
 
@@ -160,7 +162,7 @@ def alternating(scale: Scale) -> Case:
     """Phases in which all queries match every B, and phases in which they disagree on most; two types P, two S."""
     within = scale.of(10_000, 100)
     phase = within * scale.of(PHASE, 3)
-    table = in_phases(scale.stream(scale.of(2_000_000, 1_200), types=2), phase, within)
+    table = in_phases(scale.stream(scale.of(2_000_000, 1_200), types=2), phase)
     text = scale.w50(within=within, types=2, adjacent=True, local=True)
     return Case("Alternating phases", text, table, within, phase)
 
