@@ -180,7 +180,7 @@ def _round(ready: Mapping[str, Prepared]) -> dict[str, float]:
         for name, one in ready.items():
             begin = time.perf_counter()
             one.fold()
-            passed = time.perf_counter() - begin - one.decision_seconds()
+            passed = time.perf_counter() - begin - one.work().decision_seconds
             times[name] = passed * 1e9 / TRIALS[name].windows
     finally:
         if collects:

@@ -32,14 +32,6 @@ class Prepared:
             one for questions, passes in self.classes for one in totals(questions, passes, self.arithmetic)
         ]
 
-    def decision_seconds(self) -> float:
-        """How much of the last fold was deciding who shares."""
-        work = Work()
-        for _, passes in self.classes:
-            for decided in passes.decided:
-                decided.add_to(work)
-        return work.decision_seconds
-
     def work(self) -> Work:
         """What the last fold decided."""
         work = Work()

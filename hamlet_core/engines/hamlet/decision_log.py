@@ -10,7 +10,6 @@ import numpy as np
 
 from hamlet_core.engines.hamlet.clock import seconds_per_cycle
 from hamlet_core.engines.hamlet.event_groups import Group
-from hamlet_core.engines.hamlet.frame import Jobs
 from hamlet_core.engines.hamlet.sharing_layout import (
     N_BURSTS,
     N_CARRIED,
@@ -49,7 +48,6 @@ class Decided:
 
     groups: Sequence[Group]
     state: SharingState
-    jobs: Jobs
     pane: int
     """Ticks."""
     origin: int
@@ -73,6 +71,7 @@ class Decided:
         whole = int(self.state.count[N_RECORDS]) if len(record) else 0
         summed = ROOM + np.flatnonzero(record[ROOM:, R_BURSTS])
         texts: dict[int, str] = {}
+        candidates = [", ".join(_names(names, one, range(len(one.places)))) for one in self.groups]
         for place in [*range(whole), *summed.tolist()]:
             one, in_detail = record[place], place < ROOM
             group = self.groups[int(one[R_GROUP])]
@@ -90,7 +89,7 @@ class Decided:
                 "burst": int(one[R_BURST]) if in_detail else None,
                 "bursts": int(one[R_BURSTS]),
                 "events": int(one[R_EVENTS]),
-                "candidates": ", ".join(_names(names, group, range(len(group.places)))),
+                "candidates": candidates[int(one[R_GROUP])],
                 "queries": queries if in_detail or one[R_CARRIED] else "",
                 "outcome": OUTCOMES[int(one[R_OUTCOME])].value,
                 "reason": REASONS[int(one[R_REASON])].value,

@@ -153,7 +153,6 @@ def gather_group(
     slot: int,
     begin: int,
     end: int,
-    job: int,
     last: int,
     touched: bool,
 ) -> bool:
@@ -169,7 +168,7 @@ def gather_group(
         )  # if others make it be committed
         return True
     if begin >= memo[state + X_STOP]:
-        _begin(arena, plan, memo, events, sharing, group, begin, end, job, last)
+        _begin(arena, plan, memo, events, sharing, group, begin, end, last)
     if memo[state + X_SETS] == 0:
         return False
     place, stride = plan[plan[P_SLOT] + _block_of(plan, group)], plan[P_STRIDE]
@@ -211,7 +210,6 @@ def _begin(
     group: int,
     begin: int,
     end: int,
-    job: int,
     last: int,
 ) -> None:
     """A burst begins with the time stamp `begin:end`: decide who shares it, and change the graphlets accordingly."""
@@ -255,7 +253,7 @@ def _begin(
     sharing.count[N_MERGES] += outcome == MERGE
     sharing.count[N_CYCLES] += cycles() - clock
     if sharing.settings[S_LOG]:
-        record = record_for(plan, memo, events, sharing, group, job, begin, outcome, reason)
+        record = record_for(plan, memo, events, sharing, group, begin, outcome, reason)
         sharing.record[record, R_BURSTS] += 1
         sharing.record[record, R_EVENTS] += found
         sharing.record[record, R_CREATED] += created

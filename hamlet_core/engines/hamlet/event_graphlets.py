@@ -1,13 +1,7 @@
-"""Graphlets: a burst of one type folded once for the members of a group that share it, on snapshot lanes.
+"""Events of graphlets: what an event is to the members of a group that share, and to those that go alone.
 
 A lane is a symbolic input; an event's coefficients say how often each lane enters its total (HAMLET, SIGMOD 2021,
-section 3). The values of lanes stand in a matrix [lane, number of the block]; when something reads the totals of
-members, or their inputs change, coefficients are multiplied with it. Three kinds of lanes:
-
-- *opening*: what a member had and got when the graphlet opened; a graphlet with running totals has one;
-- *input*: where a tree or scan holds older events, a lane for each different input, whose coefficients are values, so
-  that lanes do not grow with the number of bursts;
-- *event*: members differ on an event, whose total is worked out for each and becomes a lane of its own.
+section 3). `event_lanes.py` has the lanes and their values.
 """
 
 from __future__ import annotations
@@ -76,17 +70,6 @@ from hamlet_core.engines.hamlet.event_trees import EQUAL, leaf_of, reach_of
 from hamlet_core.engines.hamlet.numbers import add_product, multiply, one
 from hamlet_core.engines.hamlet.pairs import holds
 from hamlet_core.engines.hamlet.slicing import row_of
-
-# --- lanes ---------------------------------------------------------------------------------------
-
-
-# --- from coefficients to values -----------------------------------------------------------------
-
-
-# --- bursts --------------------------------------------------------------------------------------
-
-
-# --- events --------------------------------------------------------------------------------------
 
 
 @compiled_part

@@ -321,7 +321,7 @@ def group_tables(
         about.append(
             (
                 *(block, group.code, size, group.unit, group.room, kinds[number], len(group.places)),
-                *(sum(one == NO_BIT for one in bits), int(len(set(bits)) > 1), group.types),
+                *(sum(one == NO_BIT for one in bits), group.types),
                 *(take(group.room * size), take(group.room * group.unit), take(group.room * group.unit)),
                 *(take(size), int(group.code in lone), *at),
             )

@@ -91,7 +91,7 @@ def fold_windows(
             remember(sharing.before, sharing.count)
             open_window(plan, memo, first)
             plant(arena, plan, memo, events, pairs, first, last)
-            _fold(arena, plan, values, memo, events, pairs, sharing, job, first, last)
+            _fold(arena, plan, values, memo, events, pairs, sharing, first, last)
             if memo[M_SHORT]:
                 remember(sharing.count, sharing.before)
                 return job
@@ -121,7 +121,6 @@ def _fold(
     events: Any,
     pairs: Any,
     sharing: Any,
-    job: int,
     first: int,
     last: int,
 ) -> None:
@@ -160,7 +159,6 @@ def _fold(
                             here,
                             begin,
                             end,
-                            job,
                             last,
                             touched,
                         )

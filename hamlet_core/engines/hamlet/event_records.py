@@ -28,7 +28,6 @@ from hamlet_core.engines.hamlet.sharing_layout import (
     R_BURSTS,
     R_EVENT,
     R_GROUP,
-    R_JOB,
     R_LABELS,
     R_OUTCOME,
     R_PANE,
@@ -48,7 +47,6 @@ def record_for(
     events: Any,
     sharing: Any,
     group: int,
-    job: int,
     begin: int,
     outcome: int,
     reason: int,
@@ -67,7 +65,7 @@ def record_for(
         record = ROOM + (group * len(OUTCOMES) + outcome) * len(REASONS) + reason
         if sharing.record[record, R_BURSTS] == 0:
             sharing.record[record, R_PANE] = pane
-        sharing.record[record, R_GROUP], sharing.record[record, R_JOB] = group, -1
+        sharing.record[record, R_GROUP] = group
         sharing.record[record, R_OUTCOME], sharing.record[record, R_REASON] = outcome, reason
         return record
     sharing.count[N_RECORDS] = record + 1
@@ -75,7 +73,7 @@ def record_for(
     for place in range(R_LABELS):
         sharing.record[record, place] = 0
     sharing.cost[record, R_SHARED] = sharing.cost[record, R_ALONE] = 0.0
-    sharing.record[record, R_GROUP], sharing.record[record, R_JOB] = group, job
+    sharing.record[record, R_GROUP] = group
     sharing.record[record, R_EVENT], sharing.record[record, R_PANE] = begin, pane
     sharing.record[record, R_BURST] = burst
     sharing.record[record, R_OUTCOME], sharing.record[record, R_REASON] = outcome, reason

@@ -250,9 +250,7 @@ class ClassPasses:
             self.folded += plain.events
             self.matched += self._within(workload.jobs)
             if plain.groups:
-                self.decided.append(
-                    Decided(plain.groups, plain.state, workload.jobs, workload.pane, workload.origin)
-                )
+                self.decided.append(Decided(plain.groups, plain.state, workload.pane, workload.origin))
         mantissa, exponent = np.frexp(plain.numbers.value)
         exponent = np.where(mantissa == 0.0, ZERO_EXPONENT, exponent.astype(np.int64))
         if len(plain.lost) and not plain.lost.any():

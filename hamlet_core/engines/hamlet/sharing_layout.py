@@ -20,8 +20,8 @@ GUARDED = 0
 """Counters: bursts decided, bursts shared, lanes made, lanes carried by shared bursts, records
 of the log, cycles of deciding."""
 
-(R_GROUP, R_JOB, R_EVENT, R_PANE, R_BURST, R_BURSTS, R_EVENTS, R_OUTCOME, R_REASON) = range(9)
-(R_CREATED, R_CARRIED, R_LABELS) = range(9, 12)
+(R_GROUP, R_EVENT, R_PANE, R_BURST, R_BURSTS, R_EVENTS, R_OUTCOME, R_REASON) = range(8)
+(R_CREATED, R_CARRIED, R_LABELS) = range(8, 11)
 """Fields of a record; the labels of the members, a set each or -1, are the last."""
 
 R_SHARED, R_ALONE = range(2)
