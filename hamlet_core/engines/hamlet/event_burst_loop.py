@@ -43,6 +43,7 @@ from hamlet_core.engines.hamlet.event_layout import (
     X_PENDING,
     X_STRIDE,
 )
+from hamlet_core.engines.hamlet.event_ordered import fold_ordered, is_ordered
 from hamlet_core.engines.hamlet.event_paths import load_values
 from hamlet_core.engines.hamlet.event_runs import add_leaves, add_run, add_to_leaf, copy_run
 from hamlet_core.engines.hamlet.event_signatures import agreement
@@ -76,6 +77,7 @@ def fold_burst(
     asked, fed = plan[P_ASKED] + block, plan[P_FED] + block
     simple = memo[state + X_ALONE] == 0 and plan[about + G_KIND] != BY_SCAN
     bare = plan[plan[P_LOADS] + block] == plan[plan[P_LOADS] + block + 1]
+    ordered = bare and not total and is_ordered(plan, group)
     first_class, last_class = plan[asked], plan[asked + 1]
     kept, event, folded, others = plan[P_KEPT] + group, begin, 0, False
     make_inputs(arena, plan, memo, group)
@@ -97,6 +99,11 @@ def fold_burst(
             for other in range(first, event):
                 others = others or (events.code[other] != code and events.code[other] >= 0)
             continue
+        if ordered:
+            after = fold_ordered(arena, plan, memo, events, pairs, group, event, stop, own)
+            if after > event:
+                folded, event = folded + after - event, after
+                continue
         lanes = memo[state + X_LANES]
         wide = lanes * unit
         copy_run(arena, own, inputs, wide)

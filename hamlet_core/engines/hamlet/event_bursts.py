@@ -9,7 +9,7 @@ import numpy as np
 from hamlet_core.engines.hamlet.clock import cycles
 from hamlet_core.engines.hamlet.compilation import compiled_inline, compiled_part
 from hamlet_core.engines.hamlet.event_burst_loop import fold_burst
-from hamlet_core.engines.hamlet.event_choice import choose
+from hamlet_core.engines.hamlet.event_choice import GOES_ON, choose
 from hamlet_core.engines.hamlet.event_graphlets import commit_shared, gather_shared
 from hamlet_core.engines.hamlet.event_lanes import dissolve, flush, open_sets, plant_alone
 from hamlet_core.engines.hamlet.event_layout import (
@@ -25,12 +25,14 @@ from hamlet_core.engines.hamlet.event_layout import (
     G_SIZE,
     GROUP_FIELDS,
     M_BURST_SLOTS,
+    M_COUNTS,
     M_GROUP,
     M_NEW_SET,
     NOBODY,
     P_CODES,
     P_GROUP,
     P_GROUPS,
+    P_KEPT,
     P_SLOT,
     P_STRIDE,
     P_TOUCHED,
@@ -47,10 +49,10 @@ from hamlet_core.engines.hamlet.event_layout import (
     X_SETS,
     X_STOP,
 )
-from hamlet_core.engines.hamlet.event_prices import continues
+from hamlet_core.engines.hamlet.event_prices import all_go_on, continues
 from hamlet_core.engines.hamlet.event_records import pane_of, record_for
 from hamlet_core.engines.hamlet.event_runs import zero_run
-from hamlet_core.engines.hamlet.event_signatures import agreement, compare, disagreements
+from hamlet_core.engines.hamlet.event_signatures import agreement, compare, disagreements, nobody_differs
 from hamlet_core.engines.hamlet.sharing_layout import (
     APART,
     CONTINUE,
@@ -213,28 +215,44 @@ def _begin(
     last: int,
 ) -> None:
     """A burst begins with the time stamp `begin:end`: decide who shares it, and change the graphlets accordingly."""
-    clock = cycles()
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
-    stop = _burst_stop(plan, events, sharing, group, begin, end, last)
+    stop, found = _burst_stop(plan, events, sharing, group, begin, end, last)
     memo[state + X_STOP] = stop
-    tree = plan[about + G_KIND] != BY_TOTAL
+    clock = cycles()
+    tree, differing = plan[about + G_KIND] != BY_TOTAL, 0
+    some_differ = plan[plan[P_KEPT] + group] < plan[plan[P_KEPT] + group + 1]
     if tree and memo[state + X_LEFT] < 0:
-        _look_ahead(plan, memo, events, group, begin, last)
+        if some_differ:
+            _look_ahead(plan, memo, events, group, begin, last)
+        else:
+            memo[state + X_LEFT], memo[state + X_DIFFERING] = memo[memo[M_COUNTS] + plan[about + G_CODE]], 0
     if sharing.settings[S_MODEL] == PAPER:
         _count_matched(plan, memo, events, group, stop)
-    found, differing = compare(plan, memo, events, group, begin, stop)
-    bound = tree and memo[state + X_SETS] > 0 and memo[state + X_FED] > 0
-    sets, reason, shared, alone = choose(
-        plan, memo, events, sharing, group, begin, stop, found, differing, bound
+    if some_differ:
+        found, differing = compare(plan, memo, events, group, begin, stop)
+    opened = memo[state + X_SETS] > 0
+    bound, own, labels = (
+        tree and opened and memo[state + X_FED] > 0,
+        0,
+        memo[M_NEW_SET] + plan[about + G_MEMBER_AT],
     )
+    goes_on, sets, shared, alone = bound and differing == 0, 1, 0.0, 0.0
+    reason, outcome = GOES_ON, CONTINUE
+    if goes_on:
+        goes_on, shared, alone = all_go_on(plan, memo, sharing, group, found)
+    if not goes_on:
+        if not some_differ:
+            nobody_differs(plan, memo, group)
+        sets, reason, shared, alone = choose(
+            plan, memo, events, sharing, group, begin, stop, found, differing, bound
+        )
+        goes_on = continues(plan, memo, group, labels, sets)
+        outcome = _outcome(goes_on, opened, sets, memo[state + X_BEGUN])
+        for label in range(sets if differing > 0 else 0):
+            own += disagreements(plan, memo, events, group, labels, label, begin, stop)
     memo[state + X_LEFT] -= found
     memo[state + X_DIFFERING] -= differing
-    labels = memo[M_NEW_SET] + plan[about + G_MEMBER_AT]
-    goes_on, opened = continues(plan, memo, group, labels, sets), memo[state + X_SETS] > 0
-    outcome = _outcome(goes_on, opened, sets, memo[state + X_BEGUN])
-    own = 0
-    for label in range(sets if differing > 0 else 0):
-        own += disagreements(plan, memo, events, group, labels, label, begin, stop)
+    sharing.count[N_CYCLES] += cycles() - clock
     if opened and not goes_on:
         flush(arena, plan, memo, group)
         dissolve(arena, plan, memo, group)
@@ -251,7 +269,6 @@ def _begin(
     sharing.count[N_CARRIED] += carried
     sharing.count[N_SPLITS] += outcome == SPLIT
     sharing.count[N_MERGES] += outcome == MERGE
-    sharing.count[N_CYCLES] += cycles() - clock
     if sharing.settings[S_LOG]:
         record = record_for(plan, memo, events, sharing, group, begin, outcome, reason)
         sharing.record[record, R_BURSTS] += 1
@@ -263,25 +280,34 @@ def _begin(
 
 
 @compiled_part
-def _burst_stop(plan: Any, events: Any, sharing: Any, group: int, begin: int, end: int, last: int) -> int:
-    """Where the burst ends: at a time stamp that touches the group, at a pane's border, or with the window.
+def _burst_stop(
+    plan: Any, events: Any, sharing: Any, group: int, begin: int, end: int, last: int
+) -> tuple[int, int]:
+    """(where the burst ends, events of the group's type in it).
 
-    A time stamp in which other types take part is a burst of its own.
+    That is at a time stamp that touches the group, at a pane's border, or with the window. A time stamp in which other
+    types take part is a burst of its own.
     """
+    own, found = plan[plan[P_GROUP] + group * G_FIELDS + G_CODE], 0
+    for event in range(begin, end):
+        found += events.code[event] == own
     if touches(plan, events, group, begin, end):
-        return end
+        return end, found
     touched, pane, event = plan[P_TOUCHED] + group * plan[P_CODES], sharing.settings[S_PANE], end
     border = pane_of(events, sharing, begin) * pane + pane + sharing.settings[S_ORIGIN]
     while event < last:
         code = events.code[event]
         if pane > 0 and events.time[event] >= border:
-            return event
-        if code >= 0 and plan[touched + code] & ENDS_BURSTS:
+            return event, found
+        if code == own:
+            found += 1
+        elif code >= 0 and plan[touched + code] & ENDS_BURSTS:
             while events.time[event - 1] == events.time[event]:
                 event -= 1
-            return event
+                found -= events.code[event] == own
+            return event, found
         event += 1
-    return last
+    return last, found
 
 
 @compiled_part

@@ -37,7 +37,7 @@ from hamlet_core.engines.hamlet.sharing_layout import (
 )
 from hamlet_core.sharing.reasons import Reason
 
-_NOTHING, _GOES_ON, _PRUNED, _EVERYBODY, _CLASSES, _PAPER, _ALWAYS, _NO_ROOM = (
+_NOTHING, GOES_ON, _PRUNED, _EVERYBODY, _CLASSES, _PAPER, _ALWAYS, _NO_ROOM = (
     REASONS.index(one)
     for one in (
         *(Reason.NOTHING_GAINED, Reason.GOES_ON, Reason.PRUNED, Reason.EVERYBODY, Reason.CLASSES),
@@ -134,7 +134,7 @@ def choose(
         )
         shared = price
         if price < cost:
-            sets, reason, cost = memo[state + X_SETS], _GOES_ON, price
+            sets, reason, cost = memo[state + X_SETS], GOES_ON, price
             _copy_labels(memo, best, opened, count)
     if bound:
         return sets, reason, shared, alone

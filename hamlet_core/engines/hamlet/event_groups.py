@@ -16,7 +16,7 @@ import numpy as np
 from hamlet_core.engines.hamlet.equal_totals import Place, equal_totals
 from hamlet_core.engines.hamlet.event_folds import Folds
 from hamlet_core.engines.hamlet.event_layout import COUNTS, ENDS_BURSTS, G_FIELDS, MOST_MEMBERS
-from hamlet_core.engines.hamlet.event_tables import NO_BIT, NO_GAP, Groups, rows, table
+from hamlet_core.engines.hamlet.event_tables import NO_BIT, NO_GAP, Groups, masks_of, rows, table
 from hamlet_core.engines.hamlet.strands import Strand
 
 SPARE = 8
@@ -296,7 +296,7 @@ def group_tables(
     at = [0, 0, 0]
     for number, (block, group) in enumerate(groups):
         of_block[block] = number
-        size = sum(map(width, group.places))
+        size, wide = sum(map(width, group.places)), (group.room * group.unit + 3) & -4  # whole vectors
         bits = [bit(one) for one in group.places]
         for code in group.ending:
             touched[number, code] |= ENDS_BURSTS
@@ -316,13 +316,13 @@ def group_tables(
         summed += [
             (number, order[one], address, place[one][1], width(one)) for one, address in sums if one in order
         ]
-        kept += [(number, word, mask) for word, mask in _masks(bits)]
+        kept += [(number, word, mask) for word, mask in masks_of(bits)]
         runs += [(number, *run) for run in _bit_runs(bits)]
         about.append(
             (
                 *(block, group.code, size, group.unit, group.room, kinds[number], len(group.places)),
                 *(sum(one == NO_BIT for one in bits), group.types),
-                *(take(group.room * size), take(group.room * group.unit), take(group.room * group.unit)),
+                *(take(group.room * size), take(wide), take(wide)),
                 *(take(size), int(group.code in lone), *at),
             )
         )
@@ -351,15 +351,6 @@ def slots_of(
         slots[block] = ends[code]
         ends[code] += sizes[block] + (groups[group].room * groups[group].unit if group >= 0 else 0)
     return slots, max(ends.values(), default=0)
-
-
-def _masks(bits: Iterable[int]) -> list[tuple[int, int]]:
-    """(word, mask) of some bits; a mask is a signed number with the bits of an unsigned one."""
-    words: dict[int, int] = defaultdict(int)
-    for bit in bits:
-        if bit != NO_BIT:
-            words[bit // 64] |= 1 << bit % 64
-    return [(word, mask - (1 << 64) if mask >> 63 else mask) for word, mask in sorted(words.items())]
 
 
 def _bit_runs(bits: Sequence[int]) -> list[tuple[int, int, int, int, int]]:

@@ -53,6 +53,7 @@ from hamlet_core.engines.hamlet.event_records import remember
 from hamlet_core.engines.hamlet.event_runs import add_run, copy_run, run_lost, zero_run
 from hamlet_core.engines.hamlet.event_sets import commit_standings, finish_standings, gather_standings
 from hamlet_core.engines.hamlet.event_state import allocate, count, reset
+from hamlet_core.engines.hamlet.event_steady import fold_steady, is_steady
 from hamlet_core.engines.hamlet.event_trees import plant
 from hamlet_core.engines.hamlet.numbers import add_product, copy, halve, minus_one, multiply
 
@@ -128,6 +129,11 @@ def _fold(
     begin, slots, stride = first, memo[M_SLOTS], plan[P_STRIDE]
     negates, determines, shares = plan[P_FOLDS] > 0, plan[P_SETS] > 0, plan[P_GROUPS] > 0
     while begin < last and not memo[M_SHORT]:
+        if is_steady(plan, events, begin):
+            end = fold_steady(arena, plan, values, memo, events, pairs, begin, last)
+            if end > begin:
+                begin = end
+                continue
         end = begin + 1
         while end < last and events.time[end] == events.time[begin]:
             end += 1

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hamlet_core.engines.hamlet.compilation import compiled_part
+from hamlet_core.engines.hamlet.compilation import compiled_inline, compiled_part
 from hamlet_core.engines.hamlet.event_layout import (
     BY_TOTAL,
     C_FIELDS,
@@ -77,6 +77,12 @@ OPENING, EVENT = -1, -2
 """Instead of the offset of an input: what kind of lane it is."""
 
 
+@compiled_inline
+def whole_vectors(numbers: int) -> int:
+    """As many numbers, or a few more, as vectors of four hold."""
+    return (numbers + 3) & -4
+
+
 @compiled_part
 def new_lane(arena: Any, plan: Any, memo: Any, sharing: Any, group: int, label: int, kind: int) -> int:
     """The number of a new lane of a set; its value is 0 for every member."""
@@ -90,16 +96,20 @@ def new_lane(arena: Any, plan: Any, memo: Any, sharing: Any, group: int, label: 
     zero_run(arena, plan[about + G_RUNNING] + lane * unit, unit)
     zero_run(arena, plan[about + G_INPUTS] + lane * unit, unit)
     sharing.count[N_LANES] += 1
-    if plan[about + G_KIND] != BY_TOTAL and (lane + 1) * unit > memo[state + X_STRIDE]:
+    if plan[about + G_KIND] != BY_TOTAL and (lane + 1) * unit >= memo[state + X_STRIDE]:
         _widen(arena, plan, memo, group, plan[about + G_ROOM] * unit)
     return lane  # type: ignore[no-any-return]
 
 
 @compiled_part
 def _widen(arena: Any, plan: Any, memo: Any, group: int, stride: int) -> None:
-    """Give the nodes of a group's trees, or the rows of its scans, room for so many coefficients."""
+    """Give the nodes of a group's trees, or the rows of its scans, room for so many coefficients.
+
+    The stride is odd: nodes of the upper levels of a tree would else share a few lines of the cache.
+    """
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     old, asked = memo[state + X_STRIDE], plan[P_ASKED] + plan[about + G_BLOCK]
+    stride = whole_vectors(stride) + 1
     for at in range(plan[asked], plan[asked + 1], 3):
         number = plan[at]
         scans = plan[plan[P_CLASS] + number * C_FIELDS + C_KIND] < 0
@@ -287,7 +297,7 @@ def make_inputs(arena: Any, plan: Any, memo: Any, group: int) -> None:
     )
     if memo[memo[M_DIRTY] + block]:
         make_base(arena, plan, memo, block)
-    zero_run(arena, plan[about + G_INPUTS], memo[state + X_LANES] * unit)
+    zero_run(arena, plan[about + G_INPUTS], whole_vectors(memo[state + X_LANES] * unit))
     for lane in range(memo[state + X_LANES]):
         if memo[kinds + lane] >= 0:
             copy(arena, plan[about + G_INPUTS] + lane * unit, plan[plan[P_BASE] + block] + memo[kinds + lane])

@@ -1,11 +1,14 @@
-"""What tables of the event kernel are made of: runs of moves, and what answers a condition on two events."""
+"""What tables of the event kernel are made of: runs of moves, who reads a type, what answers a condition on two events."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
+from hamlet_core.engines.hamlet.event_folds import Folds
 from hamlet_core.engines.hamlet.event_layout import BY_SCAN, BY_TOTAL, BY_TREE
+from hamlet_core.engines.hamlet.event_set_program import set_numbers
 from hamlet_core.engines.hamlet.event_tables import (
     NO_GAP,
     SCAN,
@@ -13,6 +16,7 @@ from hamlet_core.engines.hamlet.event_tables import (
     merged,
     rows,
 )
+from hamlet_core.engines.hamlet.strands import Strand
 from hamlet_core.predicates.pair_tables import Operation, PairTables
 
 
@@ -28,6 +32,15 @@ def runs(size: int, moves: Any) -> Rows:
     for code, *move in moves:
         by_code[code].append(tuple(move))
     return rows(size, ((code, *run) for code, found in by_code.items() for run in merged(found)), 3)
+
+
+def lone_codes(blocks: Sequence[tuple[int, int]], folds: Folds, strands: Sequence[Strand]) -> set[int]:
+    """Codes whose events belong to one block (code, group) and nothing else."""
+    codes, by_sets = [code for code, _ in blocks], set_numbers(strands)
+    read = {code for fold in folds.folds for code, _ in fold[0]}
+    for number in by_sets:
+        read |= {folds.lookup.codes[name] for name in strands[number].analysed.automaton.types()}
+    return {code for code in codes if codes.count(code) == 1} - read
 
 
 def kinds(pairs: PairTables, condition: int, gap: int) -> tuple[int, ...]:

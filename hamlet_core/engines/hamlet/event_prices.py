@@ -30,6 +30,7 @@ from hamlet_core.engines.hamlet.event_layout import (
     P_GROUP,
     P_MEMBERS,
     P_NUMBERS,
+    X_ALONE,
     X_DIFFERING,
     X_EVENTS,
     X_FED,
@@ -40,8 +41,10 @@ from hamlet_core.engines.hamlet.event_layout import (
 )
 from hamlet_core.engines.hamlet.event_signatures import disagreements
 from hamlet_core.engines.hamlet.sharing_layout import (
+    ALWAYS,
     PAPER,
     S_MODEL,
+    S_POLICY,
 )
 
 PRODUCT, CLEAR, GRAPHLET, APART_PRICE, MIXED, STEP = range(3, 9)
@@ -163,6 +166,30 @@ def plan_price(
     if sharing.settings[S_MODEL] != PAPER:
         cost += _beside(plan, memo, sharing, group, labels, sets, found, continuing)
     return np.inf if lanes > plan[plan[P_GROUP] + group * G_FIELDS + G_ROOM] else cost
+
+
+@compiled_part
+def all_go_on(plan: Any, memo: Any, sharing: Any, group: int, found: int) -> tuple[bool, float, float]:
+    """(whether the open set goes on, cost shared, cost alone): `choose` in short.
+
+    For a tree or scan in which all members share, and a burst on which they agree; False also where that is not so.
+    """
+    about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
+    if memo[state + X_SETS] != 1 or memo[state + X_ALONE] > 0:
+        return False, 0.0, 0.0
+    if sharing.settings[S_MODEL] == PAPER or sharing.settings[S_POLICY] == ALWAYS:
+        return False, 0.0, 0.0
+    numbers, lanes, left = plan[about + G_SIZE], memo[state + X_LANES], memo[state + X_LEFT]
+    set_step(plan, memo, sharing, group)
+    alone = sharing.prices[STEP] * numbers * left
+    alone += left * sharing.prices[APART_PRICE] + sharing.prices[PRODUCT] * memo[state + X_FED] * (
+        numbers * lanes
+    )
+    later, more = left - found, np.float64(memo[state + X_DIFFERING])
+    moved = np.float64(found) * lanes + later * (lanes + more / 2.0)
+    shared = sharing.prices[STEP] * plan[about + G_UNIT] * moved
+    shared += sharing.prices[PRODUCT] * numbers * lanes + sharing.prices[GRAPHLET]
+    return shared < alone, shared, alone
 
 
 @compiled_part

@@ -18,7 +18,7 @@ from hamlet_core.engines.hamlet.equal_totals import Place
 from hamlet_core.engines.hamlet.event_equals import equal_places
 from hamlet_core.engines.hamlet.event_folds import Conditions, Folds, Lookup
 from hamlet_core.engines.hamlet.event_groups import Finder, Group, group_tables, slots_of
-from hamlet_core.engines.hamlet.event_moves import access_of, key_columns, kinds, ranges, runs
+from hamlet_core.engines.hamlet.event_moves import access_of, key_columns, kinds, lone_codes, ranges, runs
 from hamlet_core.engines.hamlet.event_set_program import set_numbers, set_tables
 from hamlet_core.engines.hamlet.event_tables import (
     NO_BIT,
@@ -29,6 +29,7 @@ from hamlet_core.engines.hamlet.event_tables import (
     Rows,
     merged,
     rows,
+    steady,
     table,
 )
 from hamlet_core.engines.hamlet.frame import Predicates
@@ -227,6 +228,7 @@ class _Builder:
         result, scratch = self.take(width), self.take(4)  # four numbers for AND
         return EventProgram(
             paths,
+            steady(paths, self.blocks, lone_codes(self.blocks, self.folds, self.strands)),
             self._gaps(),
             sets,
             self._groups(pairs),
@@ -282,18 +284,9 @@ class _Builder:
             self.value,
             [(place, address) for (place, _), address in self.totals.items()],
             self.take,
-            self._lone(),
+            lone_codes(self.blocks, self.folds, self.strands),
             [access_of(pairs, group.condition) for group in self.groups],
         )
-
-    def _lone(self) -> set[int]:
-        """Codes whose events belong to one block and nothing else."""
-        codes = [code for code, _ in self.blocks]
-        read = {code for fold in self.folds.folds for code, _ in fold[0]}
-        for number, strand in enumerate(self.strands):
-            if number in set_numbers(self.strands):
-                read |= {self.folds.lookup.codes[name] for name in strand.analysed.automaton.types()}
-        return {code for code in codes if codes.count(code) == 1} - read
 
     def _bit(self, place: Place) -> int:
         return self.folds.lookup.bit(self.strands[place[0]].query, self.alias(place))

@@ -58,10 +58,15 @@ def record_for(
     memo[state + X_BURST] = burst + 1
     if memo[state + X_RECORD] > 0 and outcome in (CONTINUE, APART):
         known = memo[state + X_RECORD] - 1
-        if _is_equal(memo, sharing, known, labels, count, pane, outcome, reason):
+        if (
+            sharing.record[known, R_PANE] == pane
+            and sharing.record[known, R_OUTCOME] == outcome  # and so the sets, which have not changed since
+            and sharing.record[known, R_REASON] == reason
+        ):
             return known
     record = sharing.count[N_RECORDS]
     if record >= ROOM:
+        memo[state + X_RECORD] = 0
         record = ROOM + (group * len(OUTCOMES) + outcome) * len(REASONS) + reason
         if sharing.record[record, R_BURSTS] == 0:
             sharing.record[record, R_PANE] = pane
@@ -80,21 +85,6 @@ def record_for(
     for member in range(count):
         sharing.record[record, R_LABELS + member] = memo[labels + member]
     return record
-
-
-@compiled_part
-def _is_equal(
-    memo: Any, sharing: Any, record: int, labels: int, count: int, pane: int, outcome: int, reason: int
-) -> bool:
-    """Whether a record of the same group and window says the same."""
-    equal = (
-        sharing.record[record, R_PANE] == pane
-        and sharing.record[record, R_OUTCOME] == outcome
-        and sharing.record[record, R_REASON] == reason
-    )
-    for member in range(count):
-        equal = equal and sharing.record[record, R_LABELS + member] == memo[labels + member]
-    return equal  # type: ignore[no-any-return]
 
 
 @compiled_part

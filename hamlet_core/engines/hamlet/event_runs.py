@@ -9,7 +9,7 @@ from numba.extending import overload
 
 from hamlet_core.engines.hamlet.arenas import PlainNumbers, ScaledNumbers, is_arena, power, put_scaled
 from hamlet_core.engines.hamlet.compilation import compiled, compiled_part
-from hamlet_core.engines.hamlet.numbers import add, copy, zero
+from hamlet_core.engines.hamlet.numbers import add, add_product, copy, zero
 
 LIMIT = 2.0**900
 """Plain numbers beyond it are not trusted."""
@@ -61,6 +61,13 @@ def copy_run(arena: Any, index: int, source: int, count: int) -> None:
     """Copy `count` numbers; the runs do not overlap."""
     for k in range(count):
         copy(arena, _unsigned(index + k), _unsigned(source + k))
+
+
+@compiled_part
+def add_times(arena: Any, index: int, source: int, count: int, factor: int) -> None:
+    """Add `count` numbers, each times the number at `factor`, to as many others."""
+    for k in range(count):
+        add_product(arena, _unsigned(index + k), _unsigned(source + k), _unsigned(factor))
 
 
 @compiled_part

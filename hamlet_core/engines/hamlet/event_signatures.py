@@ -75,6 +75,15 @@ def _who_matches(plan: Any, memo: Any, events: Any, group: int, event: int) -> N
 
 
 @compiled_part
+def nobody_differs(plan: Any, memo: Any, group: int) -> None:
+    """All members of a group are like each other."""
+    about = plan[P_GROUP] + group * G_FIELDS
+    first = plan[about + G_MEMBER_AT]
+    for member in range(first, first + plan[about + G_MEMBERS]):
+        memo[memo[M_LIKE] + member] = memo[memo[M_SOLE] + member] = 0
+
+
+@compiled_part
 def compare(plan: Any, memo: Any, events: Any, group: int, begin: int, stop: int) -> tuple[int, int]:
     """(events of the burst, those on which members differ); who is like whom goes to `M_LIKE`.
 
@@ -83,8 +92,7 @@ def compare(plan: Any, memo: Any, events: Any, group: int, begin: int, stop: int
     about = plan[P_GROUP] + group * G_FIELDS
     code, count = plan[about + G_CODE], plan[about + G_MEMBERS]
     like, sole = memo[M_LIKE] + plan[about + G_MEMBER_AT], memo[M_SOLE] + plan[about + G_MEMBER_AT]
-    for member in range(count):
-        memo[like + member] = memo[sole + member] = 0
+    nobody_differs(plan, memo, group)
     found, differing, classes = 0, 0, 1
     for event in range(begin, stop):
         if events.code[event] != code:

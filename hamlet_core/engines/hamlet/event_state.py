@@ -57,12 +57,20 @@ def count(events: Any, plan: Any, memo: Any, first: int, last: int) -> int:
     counts = memo[M_COUNTS]
     for code in range(plan[P_CODES]):
         memo[counts + code] = 0
-    ties, tied = 1, 0
+    ties, tied, before, begin = 1, 0, -1, first
     for event in range(first, last):
-        if events.code[event] >= 0:
-            memo[counts + events.code[event]] += 1
-        tied = tied + 1 if event > first and events.time[event] == events.time[event - 1] else 1
-        ties = max(ties, tied)
+        code = events.code[event]
+        if code != before:
+            if before >= 0:
+                memo[counts + before] += event - begin
+            before, begin = code, event
+        if event > first and events.time[event] == events.time[event - 1]:
+            tied += 1
+            ties = max(ties, tied)
+        else:
+            tied = 1
+    if before >= 0:
+        memo[counts + before] += last - begin
     return ties
 
 
@@ -80,7 +88,8 @@ def room_of(plan: Any, events: Any, jobs: Any, memo: Any) -> Any:
             needed += memo[counts + plan[kept + C_CODE]] * plan[kept + C_LANES]
             if plan[kept + C_GROUP] >= 0:
                 about = plan[P_GROUP] + plan[kept + C_GROUP] * G_FIELDS
-                needed += memo[counts + plan[kept + C_CODE]] * 2 * plan[about + G_ROOM] * plan[about + G_UNIT]
+                wide = plan[about + G_ROOM] * plan[about + G_UNIT] + 4
+                needed += memo[counts + plan[kept + C_CODE]] * 2 * wide
         most = max(most, needed)
     return plan[P_FREE] + most
 

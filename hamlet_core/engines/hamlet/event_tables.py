@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -137,10 +138,20 @@ class Groups(NamedTuple):
     """By group: (word or -1, shift, count, first member, 1 if all have the same bit): members and their bits."""
 
 
+class Steady(NamedTuple):
+    """Blocks that no event of their own type changes, and that alone read their type: many events are one product."""
+
+    block: Any
+    """By code: its block, or -1."""
+    kept: Rows
+    """By code: (word, mask) of the bits that positions of the block ask for."""
+
+
 class EventProgram(NamedTuple):
     """All tables; addresses are final."""
 
     paths: Paths
+    steady: Steady
     gaps: Gaps
     sets: Sets
     groups: Groups
@@ -167,6 +178,37 @@ def rows(size: int, items: Iterable[tuple[int, ...]], width: int) -> Rows:
 def table(items: Iterable[Sequence[int]], width: int) -> Any:
     """Tuples as an array of two dimensions."""
     return np.array(list(items), np.int64).reshape(-1, width)
+
+
+def masks_of(bits: Iterable[int]) -> list[tuple[int, int]]:
+    """(word, mask) of some bits; a mask is a signed number with the bits of an unsigned one."""
+    words: dict[int, int] = defaultdict(int)
+    for bit in bits:
+        if bit != NO_BIT:
+            words[bit // 64] |= 1 << bit % 64
+    return [(word, mask - (1 << 64) if mask >> 63 else mask) for word, mask in sorted(words.items())]
+
+
+def steady(paths: Paths, blocks: Sequence[tuple[int, int]], lone: Collection[int]) -> Steady:
+    """The steady ones of the blocks (code, group or -1); of the codes `lone` one block alone reads events."""
+    found = np.full(len(paths.units.start) - 1, -1, np.int64)
+    for code in lone:
+        block = int(paths.units.item[paths.units.start[code]][0])
+        changing = (paths.loops, paths.asked, paths.fed, paths.queues)
+        if blocks[block][1] < 0 and all(len(rows_of(table, block)) == 0 for table in changing):
+            found[code] = block
+    kept = [
+        (code, word, mask)
+        for code, block in enumerate(found.tolist())
+        if block >= 0
+        for word, mask in masks_of(int(bit) for *_, bit in rows_of(paths.masks, block))
+    ]
+    return Steady(found, rows(len(found), kept, 2))
+
+
+def rows_of(table: Rows, number: int) -> Any:
+    """The rows that belong to a number."""
+    return table.item[table.start[number] : table.start[number + 1]]
 
 
 def merged(moves: Iterable[tuple[int, int, int]]) -> list[tuple[int, int, int]]:

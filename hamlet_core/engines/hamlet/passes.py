@@ -284,9 +284,9 @@ class ClassPasses:
 
     def _within(self, jobs: Jobs) -> int:
         """Events that are not dead, added over different windows."""
-        alive = np.concatenate([[0], np.cumsum(self.events.events.code != DEAD)])
-        slices = np.unique(np.stack([jobs.first, jobs.last]), axis=1)
-        return int((alive[slices[1]] - alive[slices[0]]).sum())
+        first, last = np.unique(np.stack([jobs.first, jobs.last]), axis=1)
+        dead = np.flatnonzero(self.events.events.code == DEAD)
+        return int((last - first - (dead.searchsorted(last) - dead.searchsorted(first))).sum())
 
 
 def _put(found: Results, places: Sequence[int], results: Results) -> None:
