@@ -168,19 +168,19 @@ def fold_ordered(
     number = plan[plan[plan[P_ASKED] + plan[about + G_BLOCK]]]
     kept = plan[P_CLASS] + number * C_FIELDS
     size, tree = memo[memo[M_CLASS_SIZE] + number], memo[memo[M_COEFFICIENTS] + number]
-    ranks, column = memo[memo[M_CLASS_RANK] + number], plan[kept + C_LEFT]
+    ranks, valid = memo[memo[M_CLASS_RANK] + number], pairs.integer_valid[plan[kept + C_LEFT]]
     down, itself = plan[kept + C_KIND] in (GREATER, AT_LEAST), plan[kept + C_KIND] in (AT_MOST, AT_LEAST)
     first, last = plan[plan[P_KEPT] + group], plan[plan[P_KEPT] + group + 1]
     event: int = begin
-    while event < stop and events.code[event] == code:
-        if event + 1 < stop and events.time[event + 1] == events.time[event]:
+    while event < stop and events.code[_unsigned(event)] == code:
+        if event + 1 < stop and events.time[_unsigned(event + 1)] == events.time[_unsigned(event)]:
             break
-        every = pairs.integer_valid[column, row_of(events, event)]
+        every = valid[_unsigned(row_of(events, _unsigned(event)))]
         for at in range(first, last, 2):
             every = every and (~events.bits[event, plan[at]] & np.uint64(plan[at + 1])) == np.uint64(0)
         if not every:
             break
-        place = memo[ranks + event]
+        place = memo[_unsigned(ranks + event)]
         leaf = size - place if down else place + 1
         leaves = leaf if itself else leaf - 1
         _way(arena, own, inputs, running, tree, lanes, stride, leaves, leaf, size)

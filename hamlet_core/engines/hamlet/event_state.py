@@ -50,28 +50,38 @@ from hamlet_core.engines.hamlet.event_layout import (
 )
 from hamlet_core.engines.hamlet.event_runs import zero_run
 
+_unsigned: Any = np.uint64
+
 
 @compiled_part
-def count(events: Any, plan: Any, memo: Any, first: int, last: int) -> int:
+def count(events: Any, plan: Any, memo: Any, first: int, last: int) -> Any:
     """Count the events of a window by code; returns how many share one time stamp at most."""
     counts = memo[M_COUNTS]
     for code in range(plan[P_CODES]):
         memo[counts + code] = 0
-    ties, tied, before, begin = 1, 0, -1, first
+    before, begin = -1, first
     for event in range(first, last):
-        code = events.code[event]
+        code = events.code[_unsigned(event)]
         if code != before:
             if before >= 0:
                 memo[counts + before] += event - begin
             before, begin = code, event
-        if event > first and events.time[event] == events.time[event - 1]:
-            tied += 1
-            ties = max(ties, tied)
-        else:
-            tied = 1
     if before >= 0:
         memo[counts + before] += last - begin
-    return ties
+    return _most_tied(events.time[first:last])
+
+
+@compiled_part
+def _most_tied(time: Any) -> Any:
+    """How many of some events share one time stamp at most."""
+    equal = 0
+    for event in range(1, len(time)):
+        equal += time[event] == time[event - 1]
+    most = tied = 1
+    for event in range(1, len(time) if equal else 0):
+        tied = tied + 1 if time[event] == time[event - 1] else 1
+        most = max(most, tied)
+    return most
 
 
 @compiled

@@ -32,6 +32,7 @@ from hamlet_core.engines.hamlet.event_layout import (
     M_RANK,
     M_SINCE,
     M_SORTING,
+    NONE,
     P_ASKED_RUN,
     P_CLASS,
     P_CLASSES,
@@ -48,6 +49,8 @@ _SHORT = 32
 _DIGIT, _UPPER, _MOVES = 11, 2, 2
 """Bits of a digit, digits that tell most keys apart, and moves per key that set the others right."""
 
+_unsigned: Any = np.uint64
+
 
 @compiled_part
 def plant(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, first: int, last: int) -> None:
@@ -58,8 +61,8 @@ def plant(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, first: int,
         size, address = 0, allocate(memo, memo[memo[M_COUNTS] + plan[kept + C_CODE]] * lanes)
         ranks = memo[M_RANK] + number * memo[M_LONGEST] - first
         if plan[kept + C_KIND] >= 0:
-            size = _left_keys(plan, memo, events, pairs, kept, line, first, last)
-            size = _sorted(memo, line, size, ranks)
+            size, low, high = _left_keys(plan, memo, events, pairs, kept, line, first, last)
+            size = _sorted(memo, line, size, low, high, ranks)
             if plan[kept + C_GROUP] < 0:
                 zero_run(arena, address, size * lanes)
         memo[memo[M_CLASS_SIZE] + number], memo[memo[M_CLASS_ADDRESS] + number] = size, address
@@ -69,44 +72,60 @@ def plant(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, first: int,
 @compiled_part
 def _left_keys(
     plan: Any, memo: Any, events: Any, pairs: Any, kept: int, line: int, first: int, last: int
-) -> int:
-    """Put the keys of the window's events of a class in line, and the events in order; how many there are."""
-    column, code, size, order = plan[kept + C_LEFT], plan[kept + C_CODE], 0, memo[M_ORDER]
+) -> tuple[Any, Any, Any]:
+    """Put the keys of the window's events of a class in line, and the events in order.
+
+    (how many there are, the least, the largest)
+    """
+    column, code, size = plan[kept + C_LEFT], plan[kept + C_CODE], 0
+    keys, order = memo[line : line + last - first], memo[memo[M_ORDER] : memo[M_ORDER] + last - first]
+    integers, valid = pairs.integers[column], pairs.integer_valid[column]
+    low, high = ~NONE, NONE
     for event in range(first, last):
-        if events.code[event] == code:
-            row = row_of(events, event)
-            if pairs.integer_valid[column, row]:
-                memo[line + size], memo[order + size] = pairs.integers[column, row], event
+        if events.code[_unsigned(event)] == code:
+            row = _unsigned(row_of(events, _unsigned(event)))
+            if valid[row]:
+                key = integers[row]
+                keys[_unsigned(size)], order[_unsigned(size)] = key, event
+                low, high = min(low, key), max(high, key)
                 size += 1
-    return size
+    return size, low, high
 
 
 @compiled_part
-def _sorted(memo: Any, line: int, size: int, ranks: int) -> int:
+def _sorted(memo: Any, line: int, size: int, low: int, high: int, ranks: int) -> int:
     """Sort the keys of a line and keep one of each; how many are left. The rank of an event's key goes to `ranks`."""
     if size > _SHORT:
-        _sort_by_digits(memo, line, size)
+        _sort_by_digits(memo, line, size, low, high)
     else:
         _sort_few(memo, line, size, size * size)
-    different = 0
+    different: Any = 0
+    keys, order = memo[line : line + size], memo[memo[M_ORDER] : memo[M_ORDER] + size]
     for place in range(size):
-        if different == 0 or memo[line + different - 1] != memo[line + place]:
-            memo[line + different] = memo[line + place]
+        key = keys[place]
+        if different == 0 or keys[_unsigned(different - 1)] != key:
+            keys[_unsigned(different)] = key
             different += 1
-        memo[ranks + memo[memo[M_ORDER] + place]] = different - 1
-    return different
+        memo[_unsigned(ranks + order[place])] = different - 1
+    return different  # type: ignore[no-any-return]
 
 
 @compiled_part
 def _sort_few(memo: Any, line: int, size: int, moves: int) -> bool:
     """Sort by insertion, in place; whether so many moves were enough."""
-    order = memo[M_ORDER]
+    keys, order = memo[line : line + size], memo[memo[M_ORDER] : memo[M_ORDER] + size]
     for place in range(1, size):
-        key, event, free = memo[line + place], memo[order + place], place
-        while free > 0 and memo[line + free - 1] > key:
-            memo[line + free], memo[order + free] = memo[line + free - 1], memo[order + free - 1]
+        key, free = keys[place], place
+        if keys[_unsigned(place - 1)] <= key:
+            continue
+        event = order[place]
+        while free > 0 and keys[_unsigned(free - 1)] > key:
+            keys[_unsigned(free)], order[_unsigned(free)] = (
+                keys[_unsigned(free - 1)],
+                order[_unsigned(free - 1)],
+            )
             free -= 1
-        memo[line + free], memo[order + free] = key, event
+        keys[_unsigned(free)], order[_unsigned(free)] = key, event
         moves -= place - free
         if moves < 0:
             return False
@@ -114,11 +133,8 @@ def _sort_few(memo: Any, line: int, size: int, moves: int) -> bool:
 
 
 @compiled_part
-def _sort_by_digits(memo: Any, line: int, size: int) -> None:
+def _sort_by_digits(memo: Any, line: int, size: int, low: int, high: int) -> None:
     """Sort by the upper digits of the range of keys, then by insertion; by all digits where that is not enough."""
-    low = high = memo[line]
-    for place in range(1, size):
-        low, high = min(low, memo[line + place]), max(high, memo[line + place])
     span, bits = np.uint64(high) - np.uint64(low), 0
     while bits < 64 and span >> np.uint64(bits) > 0:
         bits += 1
@@ -131,31 +147,34 @@ def _sort_by_digits(memo: Any, line: int, size: int) -> None:
 @compiled_part
 def _sort_from(memo: Any, line: int, size: int, low: int, shift: int, bits: int) -> None:
     """Sort by the digits of `key - low` from a bit on, lowest first."""
-    source, target, buckets = line, memo[M_SORTING], memo[M_BUCKETS]
-    order, reordered = memo[M_ORDER], memo[M_ORDER] + memo[M_LONGEST]
-    base, rest = np.uint64(low), np.uint64((1 << _DIGIT) - 1)
+    source, target = memo[line : line + size], memo[memo[M_SORTING] : memo[M_SORTING] + size]
+    order = memo[memo[M_ORDER] : memo[M_ORDER] + size]
+    reordered = memo[memo[M_ORDER] + memo[M_LONGEST] : memo[M_ORDER] + memo[M_LONGEST] + size]
+    buckets = memo[memo[M_BUCKETS] : memo[M_BUCKETS] + (1 << _DIGIT)]
+    base, rest, passes = np.uint64(low), np.uint64((1 << _DIGIT) - 1), 0
     for first in range(shift, bits, _DIGIT):
         by = np.uint64(first)
         for bucket in range(1 << _DIGIT):
-            memo[buckets + bucket] = 0
+            buckets[bucket] = 0
         for place in range(size):
-            memo[buckets + np.int64(((np.uint64(memo[source + place]) - base) >> by) & rest)] += 1
+            buckets[((np.uint64(source[place]) - base) >> by) & rest] += 1
         free = 0
         for bucket in range(1 << _DIGIT):
-            keys = memo[buckets + bucket]
-            memo[buckets + bucket] = free
+            keys = buckets[bucket]
+            buckets[bucket] = free
             free += keys
         for place in range(size):
-            bucket = buckets + np.int64(((np.uint64(memo[source + place]) - base) >> by) & rest)
-            free = memo[bucket]
-            memo[target + free], memo[reordered + free] = memo[source + place], memo[order + place]
-            memo[bucket] = free + 1
+            key = source[place]
+            digit = ((np.uint64(key) - base) >> by) & rest
+            free = buckets[digit]
+            target[_unsigned(free)], reordered[_unsigned(free)] = key, order[place]
+            buckets[digit] = free + 1
         source, target = target, source
         order, reordered = reordered, order
-    if source != line:
+        passes += 1
+    if passes & 1:
         for place in range(size):
-            memo[line + place] = memo[source + place]
-            memo[reordered + place] = memo[order + place]
+            target[place], reordered[place] = source[place], order[place]
 
 
 @compiled_part
