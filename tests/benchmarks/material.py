@@ -22,6 +22,8 @@ TOO_LARGE = 1_000
 """A value of `v` for which `v < 100` is false."""
 FIVE = ("b.x < NEXT(b).x", "b.x > NEXT(b).x", "b.v < NEXT(b).v", "b.v >= NEXT(b).v", "b.x <= NEXT(b).x")
 """Conditions between successive events, no two of which two queries can share."""
+STAY = 0.02
+"""Of the v at the end of a calm phase: sharing is worth about nothing there."""
 LEAST = 10
 """`b.v < 10` is the narrowest condition of `w50(local=True)`."""
 
@@ -78,12 +80,14 @@ def of_five_classes(text: str, within: int) -> str:
     return "\n".join(lines)
 
 
-def in_phases(table: pa.Table, ticks: int) -> pa.Table:
-    """The same stream where each v is below `LEAST` in every other phase of so many ticks, the first one included.
+def in_phases(table: pa.Table, ticks: int, *, seed: int = 7) -> pa.Table:
+    """The same stream where the v are below `LEAST` in every other phase of so many ticks, the first one included.
 
-    All queries of `w50(local=True)` match every B of such a phase; in the other phases they disagree on most.
+    All queries of `w50(local=True)` match every B of such a calm phase; in the other phases they disagree on most.
+    The change is announced: in the second half of a calm phase ever more of the v stay as they are, in the end `STAY`.
     """
-    calm = table["time"].to_numpy() // ticks % 2 == 0
-    v = table["v"].to_numpy()
-    values = pa.array(np.where(calm, v % LEAST, v))
+    time, v = table["time"].to_numpy(), table["v"].to_numpy()
+    late = np.maximum(time % ticks / ticks - 0.5, 0.0) * 2
+    stay = np.random.default_rng(seed).random(len(v)) < STAY * late
+    values = pa.array(np.where((time // ticks % 2 == 0) & ~stay, v % LEAST, v))
     return table.set_column(table.schema.get_field_index("v"), "v", values)

@@ -24,6 +24,7 @@ SUITE = (
     "tests/properties/test_workloads.py",
     "tests/properties/test_differential.py",
     "tests/properties/test_metamorphic.py",
+    "tests/properties/test_wide_graphlets.py",
 )
 COPIED = ("hamlet_core", "tests/golden", "tests/oracle", "tests/properties")
 SURVIVED, STALE = "SURVIVED", "DOES NOT APPLY"

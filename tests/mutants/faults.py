@@ -35,6 +35,11 @@ SETS, GAPS, PATHS = (
     "engines/hamlet/event_gaps.py",
     "engines/hamlet/event_paths.py",
 )
+STEADY, ORDERED, SHARED_LANES = (
+    "engines/hamlet/event_steady.py",
+    "engines/hamlet/event_ordered.py",
+    "engines/hamlet/event_lanes.py",
+)
 NUMBERS, VALUES = "engines/hamlet/numbers.py", "engines/hamlet/values.py"
 CLASSES, WHOLES, ENGINE = "engines/hamlet/classes.py", "engines/hamlet/wholes.py", "engines/hamlet/engine.py"
 
@@ -349,5 +354,25 @@ def _over_all(fold: PathFold, element: Element) -> Element:
         NUMBERS,
         "if significand < 0 and number != ",
         "if significand == 1 and number != ",
+    ),
+    # --- graphlets
+    Fault("a run of equal events counts once", STEADY, "whole(arena, slot, times)", "whole(arena, slot, 1)"),
+    Fault(
+        "a run takes events that do not match",
+        STEADY,
+        "every = every and (~events",
+        "every = every or (~events",
+    ),
+    Fault(
+        "an event of a shared tree follows its equals",
+        ORDERED,
+        "leaves = leaf if itself else leaf - 1",
+        "leaves = leaf",
+    ),
+    Fault(
+        "a new lane finds what other sets left behind",
+        SHARED_LANES,
+        "whole_vectors((lane + 1) * unit) - lane * unit)",
+        "unit)",
     ),
 )

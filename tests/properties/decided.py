@@ -147,7 +147,7 @@ def groups_of(runs: Sequence[Run], setting: Setting) -> list[tuple[Run, ...]]:
             own = [run for run in own if run.prefix == "A+"]  # the others are folded in closed form
         lanes = 1 if access is Access.TOTAL else len({one for run in own for one in run.inputs})
         unit = 1 + any(run.counted == "b" for run in own)
-        gained = lanes * unit < sum(run.numbers for run in own)
+        gained = lanes * unit <= sum(run.numbers for run in own)
         if len(own) > 1 and (setting.everywhere or gained):
             found.append(tuple(sorted(own, key=lambda run: known.index(run.below))))
     return found
@@ -303,7 +303,7 @@ class _Window:
         return (time - origin) // length * length + origin
 
     def _room(self) -> int:
-        return len({one for run in self.group for one in run.inputs}) + len(self.group) + SPARE
+        return len({one for run in self.group for one in run.inputs}) + 2 * len(self.group) + SPARE
 
 
 def _decision(burst: Burst, setting: Setting, bound: bool, room: int) -> Decision:

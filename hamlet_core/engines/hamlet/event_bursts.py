@@ -218,40 +218,11 @@ def _begin(
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     stop, found = _burst_stop(plan, events, sharing, group, begin, end, last)
     memo[state + X_STOP] = stop
-    clock = cycles()
-    tree, differing = plan[about + G_KIND] != BY_TOTAL, 0
-    some_differ = plan[plan[P_KEPT] + group] < plan[plan[P_KEPT] + group + 1]
-    if tree and memo[state + X_LEFT] < 0:
-        if some_differ:
-            _look_ahead(plan, memo, events, group, begin, last)
-        else:
-            memo[state + X_LEFT], memo[state + X_DIFFERING] = memo[memo[M_COUNTS] + plan[about + G_CODE]], 0
-    if sharing.settings[S_MODEL] == PAPER:
-        _count_matched(plan, memo, events, group, stop)
-    if some_differ:
-        found, differing = compare(plan, memo, events, group, begin, stop)
-    opened = memo[state + X_SETS] > 0
-    bound, own, labels = (
-        tree and opened and memo[state + X_FED] > 0,
-        0,
-        memo[M_NEW_SET] + plan[about + G_MEMBER_AT],
+    clock, tree, opened = cycles(), plan[about + G_KIND] != BY_TOTAL, memo[state + X_SETS] > 0
+    found, goes_on, sets, own, reason, shared, alone = _decide(
+        plan, memo, events, sharing, group, begin, stop, last, found
     )
-    goes_on, sets, shared, alone = bound and differing == 0, 1, 0.0, 0.0
-    reason, outcome = GOES_ON, CONTINUE
-    if goes_on:
-        goes_on, shared, alone = all_go_on(plan, memo, sharing, group, found)
-    if not goes_on:
-        if not some_differ:
-            nobody_differs(plan, memo, group)
-        sets, reason, shared, alone = choose(
-            plan, memo, events, sharing, group, begin, stop, found, differing, bound
-        )
-        goes_on = continues(plan, memo, group, labels, sets)
-        outcome = _outcome(goes_on, opened, sets, memo[state + X_BEGUN])
-        for label in range(sets if differing > 0 else 0):
-            own += disagreements(plan, memo, events, group, labels, label, begin, stop)
-    memo[state + X_LEFT] -= found
-    memo[state + X_DIFFERING] -= differing
+    outcome = _outcome(goes_on, opened, sets, memo[state + X_BEGUN])
     sharing.count[N_CYCLES] += cycles() - clock
     if opened and not goes_on:
         flush(arena, plan, memo, group)
@@ -277,6 +248,53 @@ def _begin(
         sharing.record[record, R_CARRIED] += carried
         sharing.cost[record, R_SHARED] += shared
         sharing.cost[record, R_ALONE] += alone
+
+
+@compiled_part
+def _decide(
+    plan: Any,
+    memo: Any,
+    events: Any,
+    sharing: Any,
+    group: int,
+    begin: int,
+    stop: int,
+    last: int,
+    found: int,
+) -> tuple[int, bool, int, int, int, float, float]:
+    """(events that some member matches, whether graphlets go on, sets, disagreements in them, reason, costs).
+
+    Costs are those of sharing and of going alone; the label of each member goes to `M_NEW_SET`.
+    """
+    about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
+    tree, differing = plan[about + G_KIND] != BY_TOTAL, 0
+    some_differ = plan[plan[P_KEPT] + group] < plan[plan[P_KEPT] + group + 1]
+    if tree and memo[state + X_LEFT] < 0:
+        if some_differ:
+            _look_ahead(plan, memo, events, group, begin, last)
+        else:
+            memo[state + X_LEFT], memo[state + X_DIFFERING] = memo[memo[M_COUNTS] + plan[about + G_CODE]], 0
+    if sharing.settings[S_MODEL] == PAPER:
+        _count_matched(plan, memo, events, group, stop)
+    if some_differ:
+        found, differing = compare(plan, memo, events, group, begin, stop)
+    bound = tree and memo[state + X_SETS] > 0 and memo[state + X_FED] > 0
+    goes_on, sets, own, reason, shared, alone = bound and differing == 0, 1, 0, GOES_ON, 0.0, 0.0
+    if goes_on:
+        goes_on, shared, alone = all_go_on(plan, memo, sharing, group, found)
+    if not goes_on:
+        if not some_differ:
+            nobody_differs(plan, memo, group)
+        sets, reason, shared, alone = choose(
+            plan, memo, events, sharing, group, begin, stop, found, differing, bound
+        )
+        labels = memo[M_NEW_SET] + plan[about + G_MEMBER_AT]
+        goes_on = continues(plan, memo, group, labels, sets)
+        for label in range(sets if differing > 0 else 0):
+            own += disagreements(plan, memo, events, group, labels, label, begin, stop)
+    memo[state + X_LEFT] -= found
+    memo[state + X_DIFFERING] -= differing
+    return found, goes_on, sets, own, reason, shared, alone
 
 
 @compiled_part

@@ -20,7 +20,7 @@ from hamlet_core.engines.hamlet.event_tables import NO_BIT, NO_GAP, Groups, mask
 from hamlet_core.engines.hamlet.strands import Strand
 
 SPARE = 8
-"""Snapshot lanes beside one per member and input."""
+"""Snapshot lanes beside one per input and two per member."""
 
 Edge: TypeAlias = tuple[Place, Place, int, int]
 """(source, target, gap, condition or -1), between places that are counted apart."""
@@ -61,12 +61,12 @@ class Group:
     @property
     def room(self) -> int:
         """The most lanes."""
-        return len(set(self.inputs.values())) + len(self.places) + SPARE
+        return len(set(self.inputs.values())) + 2 * len(self.places) + SPARE
 
-    def lanes_gained(self, numbers: int) -> bool:
-        """Whether a graphlet without disagreement has fewer numbers than its members have."""
+    def may_gain(self, numbers: int) -> bool:
+        """Whether a graphlet without disagreement has no more numbers than its members have."""
         lanes = 1 if self.condition < 0 else len(set(self.inputs.values()))
-        return lanes * self.unit < numbers
+        return lanes * self.unit <= numbers
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ class Finder:
             for first in range(0, len(places), MOST_MEMBERS)
             if len(places) - first > 1
         ]
-        return [one for one in made if everywhere or one.lanes_gained(self._numbers(one))]
+        return [one for one in made if everywhere or one.may_gain(self._numbers(one))]
 
     def _numbers(self, group: Group) -> int:
         """Numbers of all queries of a group, equal totals counted for each."""

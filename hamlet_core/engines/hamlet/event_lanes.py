@@ -65,7 +65,7 @@ from hamlet_core.engines.hamlet.event_layout import (
     X_STRIDE,
 )
 from hamlet_core.engines.hamlet.event_paths import add_moves, make_base, tell_readers
-from hamlet_core.engines.hamlet.event_runs import add_run, copy_run, zero_run
+from hamlet_core.engines.hamlet.event_runs import add_run, add_times, copy_run, zero_run
 from hamlet_core.engines.hamlet.event_state import allocate
 from hamlet_core.engines.hamlet.numbers import add, add_product, copy, one
 from hamlet_core.engines.hamlet.sharing_layout import N_LANES
@@ -94,7 +94,7 @@ def new_lane(arena: Any, plan: Any, memo: Any, sharing: Any, group: int, label: 
     if kind < 0:
         zero_run(arena, plan[about + G_SUMS] + lane * plan[about + G_SIZE], plan[about + G_SIZE])
     zero_run(arena, plan[about + G_RUNNING] + lane * unit, unit)
-    zero_run(arena, plan[about + G_INPUTS] + lane * unit, unit)
+    zero_run(arena, plan[about + G_INPUTS] + lane * unit, whole_vectors((lane + 1) * unit) - lane * unit)
     sharing.count[N_LANES] += 1
     if plan[about + G_KIND] != BY_TOTAL and (lane + 1) * unit >= memo[state + X_STRIDE]:
         _widen(arena, plan, memo, group, plan[about + G_ROOM] * unit)
@@ -218,6 +218,16 @@ def evaluate(arena: Any, plan: Any, memo: Any, group: int, coefficients: int, bl
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     size, unit, numbers = plan[about + G_SIZE], plan[about + G_UNIT], plan[plan[P_NUMBERS] + group]
     sets, lane_of = memo[M_SET_OF] + plan[about + G_MEMBER_AT], memo[M_LANE_OF] + plan[about + G_NUMBER_AT]
+    kinds = memo[M_LANE_INPUT] + plan[about + G_LANE_AT]
+    if unit == 1 and memo[state + X_SETS] == 1 and memo[state + X_ALONE] == 0:
+        zero_run(arena, block, size)
+        for number in range(size):
+            if memo[lane_of + number] >= 0:
+                copy(arena, block + number, coefficients + memo[lane_of + number])
+        for lane in range(memo[state + X_LANES]):
+            if memo[kinds + lane] < 0:
+                add_times(arena, block, plan[about + G_SUMS] + lane * size, size, coefficients + lane)
+        return
     for number in range(size):
         label = memo[sets + plan[numbers + 4 * number]]
         if label < 0 or (only >= 0 and label != only):
@@ -230,7 +240,7 @@ def evaluate(arena: Any, plan: Any, memo: Any, group: int, coefficients: int, bl
             add(arena, block + number, coefficients + memo[lane_of + first] * unit + column)
     for lane in range(memo[state + X_LANES]):
         label = memo[memo[M_LANE_SET] + plan[about + G_LANE_AT] + lane]
-        if memo[memo[M_LANE_INPUT] + plan[about + G_LANE_AT] + lane] >= 0 or (only >= 0 and label != only):
+        if memo[kinds + lane] >= 0 or (only >= 0 and label != only):
             continue
         row, count = plan[about + G_SUMS] + lane * size, coefficients + lane * unit
         for number in range(size):

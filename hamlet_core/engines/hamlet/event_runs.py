@@ -63,11 +63,32 @@ def copy_run(arena: Any, index: int, source: int, count: int) -> None:
         copy(arena, _unsigned(index + k), _unsigned(source + k))
 
 
+def _add_times(arena: Any, index: int, source: int, count: int, factor: int) -> None:
+    """See `add_times`."""
+
+
+@overload(_add_times)
+def _add_times_of(arena: Any, index: int, source: int, count: int, factor: int) -> Any:  # noqa: ARG001
+    def plain(arena: Any, index: int, source: int, count: int, factor: int) -> None:
+        to, other, by = (
+            arena.value[index : index + count],
+            arena.value[source : source + count],
+            arena.value[factor],
+        )
+        for k in range(count):
+            to[k] += other[k] * by
+
+    def general(arena: Any, index: int, source: int, count: int, factor: int) -> None:
+        for k in range(count):
+            add_product(arena, _unsigned(index + k), _unsigned(source + k), _unsigned(factor))
+
+    return plain if is_arena(arena, PlainNumbers) else general
+
+
 @compiled_part
 def add_times(arena: Any, index: int, source: int, count: int, factor: int) -> None:
-    """Add `count` numbers, each times the number at `factor`, to as many others."""
-    for k in range(count):
-        add_product(arena, _unsigned(index + k), _unsigned(source + k), _unsigned(factor))
+    """Add `count` numbers, each times the number at `factor`, to as many others; the runs do not overlap."""
+    _add_times(arena, index, source, count, factor)
 
 
 @compiled_part

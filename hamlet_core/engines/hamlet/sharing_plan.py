@@ -98,6 +98,6 @@ def _plan(own: QueryClass, strands: Sequence[Strand], group: Group, *, closed_fo
         1 if group.condition < 0 else len(set(group.inputs.values())),
         group.unit,
         sum(widths),
-        group.lanes_gained(everyone),
+        group.may_gain(everyone),
         closed_form,
     )
