@@ -46,7 +46,7 @@ def _decided(plan: GraphletPlan, sharing: Sharing) -> str:
         if plan.closed_form:
             return "nothing is decided: the burst kernel folds each total in closed form"
         if not plan.gains:
-            return "nothing is decided: shared numbers are no fewer"
+            return "nothing is decided: more numbers would be shared than there are"
     if sharing.policy == "always":
         return "all share, as long as there is room for their snapshots"
     if plan.access is Access.RUNNING_TOTAL:

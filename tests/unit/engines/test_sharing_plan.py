@@ -20,7 +20,7 @@ a: RETURN COUNT(*), SUM(b.v) PATTERN SEQ(P0 p, B b+) WHERE b.x < NEXT(b).x WITHI
 b: RETURN COUNT(*), AVG(b.v), MAX(b.v) PATTERN SEQ(P0 p, B b+, S0 s) WHERE b.v < 50 AND b.x < NEXT(b).x WITHIN 50 s
 c: RETURN COUNT(*) PATTERN SEQ(P1 p, B b+) WHERE b.x < NEXT(b).x WITHIN 20 s
 d: RETURN COUNT(*) PATTERN SEQ(P1 p, B b+, S1 s) WHERE b.v < 9 AND b.x < NEXT(b).x WITHIN 20 s
-e: RETURN COUNT(*) PATTERN SEQ(P1 p, B b+) WHERE b.v < NEXT(b).v AND b.x < NEXT(b).x WITHIN 20 s
+e: RETURN COUNT(*), SUM(b.v) PATTERN SEQ(P1 p, B b+) WHERE b.v < NEXT(b).v AND b.x < NEXT(b).x WITHIN 20 s
 f: RETURN COUNT(*) PATTERN SEQ(P0 p, B b+) WHERE b.v < 5 AND b.v < NEXT(b).v AND b.x < NEXT(b).x WITHIN 20 s
 """
 WORKLOADS = {
@@ -89,7 +89,7 @@ def test_access_paths_and_numbers_are_told():
     assert (ordered.lane_numbers, ordered.numbers, ordered.totals, ordered.gains) == (1, 2, 2, True)
     assert sums.numbers > ordered.numbers
     assert sums.lane_numbers > 1
-    assert (scanned.numbers, scanned.gains) == (2, False)
+    assert (scanned.lane_numbers, scanned.numbers, scanned.gains) == (3, 4, False)
 
 
 def test_one_query_has_nobody_to_share_with():
