@@ -13,6 +13,7 @@ from hamlet_core.engines.hamlet.event_layout import (
     C_FIELDS,
     C_KIND,
     C_LEFT,
+    C_RIGHT,
     G_BLOCK,
     G_CODE,
     G_FIELDS,
@@ -195,4 +196,4 @@ def is_ordered(plan: Any, group: int) -> bool:
     if plan[asked + 1] != plan[asked] + 3:
         return False
     kept = plan[P_CLASS] + plan[plan[asked]] * C_FIELDS
-    return plan[kept + C_KIND] > EQUAL and plan[kept + C_LEFT] == plan[kept + C_LEFT + 1]  # type: ignore[no-any-return]
+    return plan[kept + C_KIND] > EQUAL and plan[kept + C_LEFT] == plan[kept + C_RIGHT]  # type: ignore[no-any-return]
