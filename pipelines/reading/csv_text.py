@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -67,6 +68,10 @@ def read_header(stream: BinaryIO, block_bytes: int = BLOCK_BYTES) -> Header | No
     delimiter = _delimiter(line)
     for block in blocks(io.BytesIO(data[:HEADER_LIMIT]), delimiter):
         records = split(block, delimiter)
+        if int(records.ends[0]) == HEADER_LIMIT < len(data):
+            raise UnreadableFileError(
+                f"the header is longer than {HEADER_LIMIT >> 20} MiB: the file is not CSV"
+            )
         return Header(_names(records, delimiter), delimiter, data[int(records.after[0]) :])
     return None
 
@@ -100,9 +105,14 @@ def _names(records: Records, delimiter: bytes) -> tuple[str, ...]:
         raise UnreadableFileError(
             "the header is not UTF-8: the file is in another encoding, or binary"
         ) from error
-    fields = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter.decode()))
+    try:
+        fields = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter.decode()))
+    except csv.Error as error:
+        raise UnreadableFileError(f"the header cannot be read: {error}") from error
     names = tuple(name.strip() or f"column_{place}" for place, name in enumerate(fields, 1))
-    twice = sorted({name for name in names if names.count(name) > 1})
+    if any("\x00" in name for name in names):
+        raise UnreadableFileError("the file is not text: its header holds zero bytes")
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise UnreadableFileError(f"the header names a column twice: {', '.join(twice)}")
     return names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from hamlet_core.errors import StreamError
 from pipelines.reading import ColumnOptions, discover, infer_columns, read_all, read_file
-from pipelines.reading.csv_text import read_csv
+from pipelines.reading.csv_text import read_csv, read_header
 
 TICK = ColumnOptions(time="t", type_value="Tick")
 
@@ -171,6 +172,48 @@ def test_an_unreadable_file_is_one_rejected_row(tmp_path: Path, content: bytes, 
     assert (row["source_file"], row["row_number"], row["code"]) == ("f.csv", None, "E401")
     assert word in row["reason"]
     assert f"{len(content):,} bytes" in row["reason"]
+
+
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        (b"t," + b"x" * 131_073, r"field larger than field limit \(131072\)"),
+        (b't,"' + b"x" * 200_000 + b'"', "field larger than field limit"),
+        (b"t,v," + b"x," * 25_000_000, "the header is longer than 1 MiB"),
+        (b"x" * 50_000_000, "the header is longer than 1 MiB"),
+        (b"t," + b",".join(b"c%d" % place for place in range(200_000)), "the header is longer than 1 MiB"),
+        (b't,"a\nb\x00"', "its header holds zero bytes"),
+    ],
+    ids=["long name", "long name in quotes", "50 MB of names", "50 MB in one name", "200,000 names", "zero"],
+)
+def test_a_header_that_cannot_be_one_rejects_its_file_by_name(
+    tmp_path: Path, header: bytes, reason: str
+) -> None:
+    (tmp_path / "bad.csv").write_bytes(header + b"\n1,2\n")
+    (tmp_path / "good.csv").write_bytes(b"t,v\n1,2\n")
+    files = discover(tmp_path)
+    good, rejected = read_all(files, None, TICK)
+    assert good.to_pylist() == [{"t": 1, "v": 2}]
+    (row,) = rejected.to_pylist()
+    assert (row["source_file"], row["row_number"], row["code"]) == ("bad.csv", None, "E401")
+    assert re.search(reason, row["reason"])
+
+
+def test_a_header_of_many_names_is_read_in_time_that_grows_with_it(tmp_path: Path) -> None:
+    (tmp_path / "f.csv").write_bytes(b",".join(b"%d" % place for place in range(140_000)))
+    with (tmp_path / "f.csv").open("rb") as stream:
+        header = read_header(stream)
+    assert header is not None
+    assert len(header.names) == 140_000
+
+
+def test_a_long_value_is_read(tmp_path: Path) -> None:
+    values = [b"p" * 3_000_000, b'"' + b"q" * 200_000 + b'"', b'"' + b"r" * 2_000_000 + b'"']
+    rows, rejected, _ = read(
+        tmp_path, b"t,v\n" + b"".join(b"%d,%s\n" % (place, one) for place, one in enumerate(values))
+    )
+    assert [(row[0], len(row[1])) for row in rows] == [(0, 3_000_000), (1, 200_000), (2, 2_000_000)]
+    assert rejected == []
 
 
 def test_files_of_a_folder_are_united(tmp_path: Path) -> None:
