@@ -68,6 +68,10 @@ def kernels() -> Finding:
     if place.directory is None:
         cure = "set NUMBA_CACHE_DIR to a directory you can write"
         return Finding("Kernels", False, "no directory to keep them in", cure, "E505")
+    if place.damaged:
+        found = f"{place.directory}, {len(place.damaged)} damaged, {place.damaged[0].name} first"
+        cure = f"none is used: what a run needs is compiled again; look at the disk, and rm {place.directory}/*.nb[ci]"
+        return Finding("Kernels", False, found, cure)
     kept = f"{place.kernels} compiled" if place.kernels else "none compiled yet, the first run will"
     return Finding("Kernels", True, f"{place.directory}, {kept}")
 

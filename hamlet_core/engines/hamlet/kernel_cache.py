@@ -1,12 +1,16 @@
 """Where compiled kernels are kept, and when they are fresh: as long as no source that any kernel reads has changed.
 
 In NUMBA_CACHE_DIR if it is set, else beside the sources, else in the user's cache; the first that can be written.
+Every file begins with the digest of what follows, and an index names the digests of its kernels: a file that is damaged,
+or not the one that its index means, is compiled again. That guards against accidents: the files are pickles, and whoever
+may write them decides what runs.
 """
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
+import itertools
 import pickle
 import re
 from collections.abc import Callable, Iterator
@@ -19,6 +23,7 @@ from typing import Any
 from numba.core.caching import (
     CompileResultCacheImpl,
     FunctionCache,
+    IndexDataCacheFile,
     InTreeCacheLocator,
     UserProvidedCacheLocator,
     UserWideCacheLocator,
@@ -29,6 +34,15 @@ HERE = Path(__file__).parent
 _ROOT = HERE.parents[2]
 _UNREADABLE = (OSError, EOFError, AttributeError, ImportError, IndexError, pickle.UnpicklingError)
 """What reading kernels may raise that others wrote: a version before this one, or a process that was killed."""
+
+_FORMAT = b"HAMLET1\n"
+"""How each file begins; those of versions without digests begin as a pickle does."""
+
+_DIGEST = 32
+"""Bytes of a digest, which is next."""
+
+_CONTENT = len(_FORMAT) + _DIGEST
+"""Where the content begins."""
 
 _COMPILED = re.compile(r"^from (numba|hamlet_core\.engines\.hamlet\.compilation)\b", re.MULTILINE)
 _IMPORTED = re.compile(r"^(?:from|import) (hamlet_core(?:\.\w+)+)", re.MULTILINE)
@@ -76,6 +90,77 @@ class _Kernels(CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = (_Chosen, _InPackage, _OfUser)
 
 
+class SealedFiles(IndexDataCacheFile):  # type: ignore[misc]
+    """The files of one function: an index of its kernels by types of arguments, and a file a kernel.
+
+    A kernel is written before the index that names it, so that a process killed in between leaves a file nobody reads.
+    """
+
+    def load(self, key: Any) -> Any:
+        """The kernel of these types; None if there is none that is whole."""
+        name, seal = self._load_index().get(key, (None, b""))
+        return None if name is None else _unsealed(Path(self._data_path(name)), seal)
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep a kernel under its types; one process at a time may."""
+        kernels = self._load_index()
+        taken = {name for name, _ in kernels.values()}
+        name, _ = kernels.get(key) or (
+            next(one for one in map(self._data_name, itertools.count(1)) if one not in taken),
+            b"",
+        )
+        kernels[key] = name, _seal(Path(self._data_path(name)), self._dump(data))
+        self._save_index(kernels)
+
+    def _load_index(self) -> dict[Any, tuple[str, bytes]]:
+        found = _unsealed(Path(self._index_path))
+        if found is None or found[:2] != (self._version, self._source_stamp):
+            return {}
+        kernels: dict[Any, tuple[str, bytes]] = found[2]
+        return kernels
+
+    def _save_index(self, overloads: dict[Any, tuple[str, bytes]]) -> None:
+        _seal(Path(self._index_path), self._dump((self._version, self._source_stamp, overloads)))
+
+
+def _seal(path: Path, content: bytes) -> bytes:
+    """Write a file whole or not at all, after its digest, which is returned."""
+    digest = _digest(content)
+    part = path.with_name(f"{path.name}.part")
+    part.write_bytes(_FORMAT + digest + content)
+    part.replace(path)
+    return digest
+
+
+def _unsealed(path: Path, digest: bytes | None = None) -> Any:
+    """What a file holds, with this digest if one is given; None if there is no such file, or a damaged one."""
+    try:
+        content = memoryview(path.read_bytes())
+    except OSError:
+        return None
+    found = _digest_of_whole(content)
+    whole = found is not None and digest in (None, found)
+    return pickle.loads(content[_CONTENT:]) if whole else None  # noqa: S301 - see above: whoever may write here decides what runs
+
+
+def _digest_of_whole(file: memoryview) -> bytes | None:
+    """The digest that a file begins with; None if its content has another."""
+    digest = bytes(file[len(_FORMAT) : _CONTENT])
+    return digest if file[: len(_FORMAT)] == _FORMAT and digest == _digest(file[_CONTENT:]) else None
+
+
+def _digest(content: bytes | memoryview) -> bytes:
+    return hashlib.blake2b(content, digest_size=_DIGEST).digest()
+
+
+def _is_damaged(path: Path) -> bool:
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return True
+    return _digest_of_whole(memoryview(content)) is None and not content.startswith(pickle.PROTO)
+
+
 class KernelCache(FunctionCache):  # type: ignore[misc]
     """The kernels of one function by types of arguments, shared by all processes of a machine.
 
@@ -83,6 +168,10 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
     """
 
     _impl_class = _Kernels
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file = SealedFiles(self._cache_path, self._impl.filename_base, kernel_stamp())
 
     @classmethod
     def of(cls, function: Callable[..., Any]) -> KernelCache | None:
@@ -131,12 +220,16 @@ class CachePlace:
 
     directory: Path | None
     kernels: int
+    damaged: tuple[Path, ...] = ()
+    """Files that are not as they were written."""
 
 
 def cache_place() -> CachePlace:
-    """Where kernels of this package are kept, and how many are there."""
+    """Where kernels of this package are kept, how many are there, and which files are damaged: all are read."""
     found = KernelCache.of(cache_place)
     if found is None:
         return CachePlace(None, 0)
     directory = Path(found.cache_path)
-    return CachePlace(directory, sum(1 for _ in directory.glob("*.nbc")))
+    files = sorted((*directory.glob("*.nbi"), *directory.glob("*.nbc")))
+    damaged = tuple(filter(_is_damaged, files))
+    return CachePlace(directory, sum(path.suffix == ".nbc" for path in files), damaged)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
+import shutil
+import signal
 import subprocess
 import sys
 from collections import namedtuple
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -15,7 +20,7 @@ import pytest
 from hamlet_core.engines.hamlet import kernel_cache
 from hamlet_core.engines.hamlet.compilation import COMPILING, compiled
 from hamlet_core.engines.hamlet.exact_numbers import sum_fits
-from hamlet_core.engines.hamlet.kernel_cache import KernelCache, cache_place, kernel_sources
+from hamlet_core.engines.hamlet.kernel_cache import KernelCache, SealedFiles, cache_place, kernel_sources
 from tests.conftest import ROOT
 
 CALL = "from hamlet_core.engines.hamlet import exact_numbers as n; print(n.sum_fits(1, 2), n.sum_fits(2, 1))"
@@ -106,7 +111,7 @@ def test_a_cache_that_cannot_be_written_costs_time_and_no_run(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("numba.core.caching.IndexDataCacheFile.save", full)
+    monkeypatch.setattr(SealedFiles, "save", full)
     assert kernel(3) == 6
 
 
@@ -116,6 +121,167 @@ def test_a_kernel_that_cannot_be_read_is_compiled_again(place: Path) -> None:
     kept.write_bytes(kept.read_bytes()[:100])
     again = compiled(doubled)
     assert (again(2), compiled_anew(again)) == (4, 1)
+
+
+def files_of(cache: Path) -> list[Path]:
+    """Indexes and kernels, in order."""
+    return sorted((*cache.rglob("*.nbi"), *cache.rglob("*.nbc")))
+
+
+def flipped(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place % len(content)] ^= 0xFF
+    path.write_bytes(content)
+
+
+def emptied(path: Path, _: int) -> None:
+    path.write_bytes(b"")
+
+
+def cut(path: Path, place: int) -> None:
+    os.truncate(path, place % path.stat().st_size)
+
+
+def of_another(path: Path, place: int) -> None:
+    """Whole, and not what its name says."""
+    others = [one for one in path.parent.glob(f"*{path.suffix}") if one != path]
+    path.write_bytes(others[place % len(others)].read_bytes())
+
+
+def foreign(path: Path, _: int) -> None:
+    path.write_bytes(pickle.dumps("what another program keeps here"))
+
+
+def folder(path: Path, _: int) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+WORK = """
+import pyarrow as pa
+from hamlet_core import run
+events = pa.table({"time": [1, 2, 3, 4], "type": ["A", "B", "B", "A"], "v": [1, 2, 3, 4]})
+rows = run("RETURN COUNT(*), SUM(b.v) PATTERN SEQ(A a, B b+) WITHIN 10 s", events)
+print(rows["value"].to_pylist())
+"""
+RIGHT = "[3.0, 10.0]\n"
+
+
+LOADS = """
+from hamlet_core.engines.hamlet.kernel_cache import SealedFiles
+real = SealedFiles.load
+def load(files, key):
+    print(files._data_path(files._load_index()[key][0]))
+    return real(files, key)
+SealedFiles.load = load
+"""
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache of all kernels that `WORK` needs."""
+    cache = tmp_path_factory.mktemp("filled")
+    assert called(cache, WORK)[0] == RIGHT
+    return cache
+
+
+@pytest.fixture(scope="module")
+def loaded(filled: Path) -> list[Path]:
+    """The kernels that `WORK` loads, in the cache, shortest first: the others are parts of them."""
+    names = called(filled, LOADS + WORK)[0].splitlines()[:-1]
+    return sorted(
+        (Path(name).relative_to(filled) for name in names), key=lambda path: (filled / path).stat().st_size
+    )
+
+
+@pytest.mark.parametrize("harm", [flipped, cut, emptied, of_another, foreign, folder])
+def test_damaged_files_are_compiled_again_and_the_result_is_right(
+    filled: Path, loaded: list[Path], tmp_path: Path, harm: Callable[[Path, int], None]
+) -> None:
+    """A kernel, and the index of another, but not of the longest: compiling takes seconds."""
+    cache, random = tmp_path / "kernels", Random(harm.__name__)
+    shutil.copytree(filled, cache)
+    kernel, other = random.sample(loaded[:-1], 2)
+    for path in (kernel, other.with_name(f"{other.name.rsplit('.', 2)[0]}.nbi")):
+        harm(cache / path, random.randrange(1 << 20))
+    assert called(cache, WORK) == (RIGHT, f"{COMPILING}\n")
+    assert called(cache, WORK) == (RIGHT, f"{COMPILING}\n" if harm is folder else "")
+
+
+def test_a_kernel_whose_code_changed_is_never_run(place: Path) -> None:
+    """Not by chance: bytes all over the file, one at a time, are others."""
+    compiled(doubled)(2)
+    (kept,) = place.rglob("*.nbc")
+    content, size = kept.read_bytes(), kept.stat().st_size
+    files = SealedFiles(str(kept.parent), kept.name.rsplit(".", 2)[0], kernel_cache.kernel_stamp())
+    (key,) = files._load_index()
+    assert files.load(key)
+    for at in range(0, size, 97):
+        flipped(kept, at)
+        assert files.load(key) is None
+        kept.write_bytes(content)
+    assert files.load(key)
+
+
+KILLED = """
+import os, signal, sys
+import numba
+replaced, real = 0, os.replace
+def dying(*names):
+    global replaced
+    if replaced == {moves}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    replaced += 1
+    real(*names)
+os.replace = dying
+from hamlet_core.engines.hamlet import kernel_cache
+kernel_cache.kernel_stamp = lambda: "another source"
+from hamlet_core.engines.hamlet import compilation
+from tests.unit.engines.test_kernel_cache import {name} as function
+print(compilation.compiled(function)(2.5))
+"""
+"""A process that has changed sources and is killed before the file number `moves` that it keeps is in its place."""
+
+
+def halved(x: float) -> float:
+    return x / 2
+
+
+@pytest.mark.parametrize("moves", [0, 1])
+def test_a_process_killed_while_it_keeps_a_kernel_leaves_none_of_other_sources(
+    place: Path, monkeypatch: pytest.MonkeyPatch, moves: int
+) -> None:
+    module = sys.modules[__name__]
+    assert compiled(module.halved)(2.5) == 1.25
+    died = subprocess.run(
+        [sys.executable, "-c", KILLED.format(moves=moves, name="halved")],
+        cwd=ROOT,
+        check=False,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(place)},
+    )
+    assert died.returncode == -signal.SIGKILL
+    monkeypatch.setattr(kernel_cache, "kernel_stamp", lambda: "another source")
+    after = compiled(module.halved)
+    assert (after(2.5), compiled_anew(after)) == (1.25, 1)
+    assert not list(place.rglob("*.part"))
+
+
+def test_a_file_in_the_place_of_the_folder_costs_time_and_no_run(tmp_path: Path) -> None:
+    (tmp_path / "kernels").touch()
+    assert called(tmp_path / "kernels")[0] == "True True\n"
+
+
+def test_the_place_of_the_cache_names_what_is_damaged(filled: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "kernels"
+    shutil.copytree(filled, cache)
+    program = (
+        "from hamlet_core.engines.hamlet.kernel_cache import cache_place; print(len(cache_place().damaged))"
+    )
+    assert called(cache, program)[0] == "0\n"
+    files = files_of(cache)
+    for number, harm in enumerate((flipped, cut, emptied, folder, foreign)):
+        harm(files[number], 100)
+    assert called(cache, program)[0] == "4\n"  # one of an older version is none
 
 
 def test_a_cache_that_names_what_is_gone_is_forgotten(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
