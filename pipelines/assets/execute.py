@@ -1,6 +1,7 @@
 """Assets of the execution: the aggregates as computed, before they are checked, and how queries shared."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import dagster as dg
 
@@ -50,7 +51,8 @@ def execute_assets(place: Place) -> dg.AssetsDefinition:
             yield written(
                 context, place, warehouse, tables.COMPUTED.name, rows=rows, metrics=metrics, more=more
             )
-            shared = picture(sharing_picture(warehouse, settings.workload.name), "sharing over time")
+            draw = partial(sharing_picture, warehouse, settings.workload.name)
+            shared = picture(context, "sharing over time", draw)
             yield written(
                 context,
                 place,

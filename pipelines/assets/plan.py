@@ -1,5 +1,7 @@
 """Asset of the plan: what the planner understood of the workload, a row a query."""
 
+from functools import partial
+
 import dagster as dg
 
 from pipelines.assets.configuration import PipelineResource
@@ -35,7 +37,9 @@ def plan_asset(place: Place) -> dg.AssetsDefinition:
                 queries=len(rows),
             )
             more = {
-                "template": picture(template_picture(workload), "merged templates, and who may share"),
+                "template": picture(
+                    context, "merged templates, and who may share", partial(template_picture, workload)
+                ),
                 "plan": dg.MetadataValue.md(plan_markdown(rows)),
             }
             return written(context, place, warehouse, tables.PLAN.name, rows=len(rows), more=more)

@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -178,9 +178,19 @@ def written(
     return dg.MaterializeResult(asset_key=key, metadata=always)
 
 
-def picture(png: bytes, title: str) -> dg.MarkdownMetadataValue:
-    """A picture in the pages."""
-    return dg.MetadataValue.md(markdown(png, title))
+def picture(
+    context: Context, title: str, draw: Callable[[], bytes]
+) -> dg.MarkdownMetadataValue | dg.TextMetadataValue:
+    """The PNG that `draw` makes, in the pages. One that cannot be drawn fails no run: the reason stands in its place,
+    and in a line of progress.
+    """
+    try:
+        return dg.MetadataValue.md(markdown(draw(), title))
+    except Exception as failure:  # noqa: BLE001 - whatever it is, the tables are right without their picture
+        told = str(failure) if isinstance(failure, HamletError) else f"{type(failure).__name__}: {failure}"
+        absent = f"no picture of {title}: {' '.join(told.split())[:300]}"
+        say(context, absent, picture=title)
+        return dg.MetadataValue.text(absent)
 
 
 def recorded_metrics(instance: dg.DagsterInstance, run_id: str) -> Iterator[Metric]:

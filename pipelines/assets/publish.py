@@ -1,5 +1,7 @@
 """Assets that others read: the published aggregates, and the numbers of the run that made them."""
 
+from functools import partial
+
 import dagster as dg
 
 from pipelines.assets.configuration import PipelineResource
@@ -60,7 +62,9 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
             more = {
                 "dagster/column_lineage": copied_lineage(place, tables.PUBLISHED, tables.COMPUTED),
                 "results over time": picture(
-                    results_picture(warehouse, settings.workload.name), "published results"
+                    context,
+                    "published results",
+                    partial(results_picture, warehouse, settings.workload.name),
                 ),
                 "wide tables": dg.MetadataValue.json(wide),
             }

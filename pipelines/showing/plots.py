@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from pipelines.showing.people import group
 from pipelines.showing.pictures import COLOURS, FAINT, figure, message, png, short, styled
-from pipelines.spans import moment
+from pipelines.spans import microseconds, moment
 from resources import tables
 from resources.warehouse import Warehouse
 
@@ -36,6 +36,9 @@ _MOST_ROWS = 400_000
 """Results that are looked at, the latest days of them: a picture is to take seconds."""
 _BINS = 120
 _DAY = 86_400_000_000
+_CALENDAR = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
+_FIRST, _LAST = (end.replace(tzinfo=None) for end in _CALENDAR)
+"""The calendar of an axis of time; what is beyond it is drawn at its ends."""
 
 
 # --- results over time ---------------------------------------------------------------------------
@@ -130,7 +133,7 @@ def _lines(rows: pa.Table, query: str, aggregate: str) -> list[Line]:
     mine = rows.filter((pc.field("query") == query) & (pc.field("aggregate") == aggregate)).sort_by(
         "window_start"
     )
-    starts = mine.column("window_start").cast(pa.timestamp("us")).to_pylist()
+    starts = [moment(start).replace(tzinfo=None) for start in _on_calendar(mine["window_start"]).to_pylist()]
     step = min((later - earlier for earlier, later in pairwise(starts) if later > earlier), default=None)  # fmt: skip
     points: dict[str, list[tuple[datetime, float]]] = defaultdict(list)
     for start, key, size in zip(starts, mine.column("group_key").to_pylist(), mine.column("log2").to_pylist(), strict=True):  # fmt: skip
@@ -140,6 +143,14 @@ def _lines(rows: pa.Table, query: str, aggregate: str) -> list[Line]:
         before.append((start, math.nan if size is None else size))
     lines = [Line(_said(key), *zip(*found, strict=True)) for key, found in points.items()]
     return sorted(lines, key=lambda line: (-line.largest, line.group))
+
+
+def _on_calendar(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Times as microseconds from the epoch, those beyond the calendar at its ends."""
+    first, last = map(microseconds, _CALENDAR)
+    return pc.max_element_wise(
+        pc.min_element_wise(times.cast(pa.int64()), last, skip_nulls=False), first, skip_nulls=False
+    )
 
 
 def _said(key: str) -> str:
@@ -179,8 +190,7 @@ def _chart(axes: Axes, query: str, aggregate: str, lines: Sequence[Line]) -> Non
         fontsize=8.5,
     )
     times = [time for line in lines for time in line.times]
-    margin = max((max(times) - min(times)) / 40, timedelta(minutes=1))
-    axes.set_xlim(min(times) - margin, max(times) + margin)  # type: ignore[arg-type]
+    _limit(axes, min(times), max(times))
     axes.yaxis.set_major_locator(_powers(lines))
     axes.yaxis.set_major_formatter(lambda size, _: power(size))
     locator = AutoDateLocator(maxticks=6)
@@ -194,6 +204,12 @@ def _chart(axes: Axes, query: str, aggregate: str, lines: Sequence[Line]) -> Non
         )
         low, high = axes.get_ylim()
         axes.set_ylim(low, high + (high - low) * (0.16 * -(-min(len(lines), GROUPS) // 2)))
+
+
+def _limit(axes: Axes, first: datetime, last: datetime) -> None:
+    """An axis from the first to the last time, with a margin as far as the calendar has one."""
+    margin = max((last - first) / 40, timedelta(minutes=1))
+    axes.set_xlim(first - min(margin, first - _FIRST), last + min(margin, _LAST - last))  # type: ignore[arg-type]
 
 
 def _powers(lines: Sequence[Line]) -> Locator:
@@ -264,7 +280,7 @@ class Bin:
 def bins(rows: pa.Table) -> list[Bin]:
     """The decisions by pane, or by a few panes together where there are many; rows without any time are left out."""
     summed_up = rows["pane_start"].null_count > 0
-    ticks = rows["slot" if summed_up else "pane_start"].cast(pa.int64())
+    ticks = _on_calendar(rows["slot" if summed_up else "pane_start"])
     # NULL stands for several sets: somebody shared.
     alone = pc.fill_null(pc.equal(rows["queries"], ""), False)
     parts = {
@@ -294,6 +310,7 @@ def _sharing(found: Sequence[Bin], workload: str) -> Figure:
 
     starts = np.array([one.start.replace(tzinfo=None) for one in found], "datetime64[us]")
     step = min(np.diff(starts), default=np.timedelta64(1, "m"))
+    end = min(starts[-1] + step, np.datetime64(_LAST, "us"))
     drawn = figure(8, 4.2)
     bursts, shared = sum(one.bursts for one in found), sum(one.shared for one in found)
     drawn.suptitle(
@@ -314,11 +331,12 @@ def _sharing(found: Sequence[Bin], workload: str) -> Figure:
         ([one.cost_shared for one in found], "shared", COLOURS[0]),
     ):
         # The last bar has its width, too.
-        edges = np.append(starts, starts[-1:] + step)
+        edges = np.append(starts, end)
         below.step(edges, [*costs, *costs[-1:]], where="post", color=colour, label=name, linewidth=1.2)
     below.set_ylim(bottom=0)
     below.set_title("predicted cost of the bursts", fontsize=9)
     below.legend(loc="upper left")
+    _limit(below, starts[0].item(), end.item())
     locator = AutoDateLocator(maxticks=8)
     below.xaxis.set_major_locator(locator)
     below.xaxis.set_major_formatter(ConciseDateFormatter(locator))

@@ -14,12 +14,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import dagster as dg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.assets import execute, plan, publish
 from pipelines.assets import place as place_module
 from pipelines.cli import main as hamlet
+from pipelines.instance import dagster_instance
 from pipelines.steps import file_tasks
 from resources.warehouse import Warehouse
 from resources.warehouse_lock import exclusive
@@ -191,6 +194,29 @@ def test_a_killed_worker_is_one_message_and_the_next_run_is_right(
     assert not Warehouse(run.warehouse).exists("trend_aggregates")
     assert run() == 0, run.said
     assert run.published() == run.expected()
+
+
+def test_a_picture_that_cannot_be_drawn_fails_no_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two events of the year 26 among those of 2026, as of years written with two digits, and no picture."""
+    rows = [f"{year}-01-05T10:00:{second:02},{kind},x,north,{second},0.5"
+            for year in ("0026", "2026") for second, kind in enumerate("ABCB")]  # fmt: skip
+    (run.inbox / "events.csv").write_text("\n".join(["time,type,k,g,v,w", *rows]) + "\n")
+    for module, name in (
+        (plan, "template_picture"),
+        (execute, "sharing_picture"),
+        (publish, "results_picture"),
+    ):
+        monkeypatch.setattr(module, name, lambda *_: 1 // 0)
+    assert run() == 0, run.said
+    for title in ("merged templates, and who may share", "sharing over time", "published results"):
+        assert f"no picture of {title}: ZeroDivisionError" in run.said
+    assert run.published() == run.expected()
+    with dagster_instance(run.warehouse) as instance:
+        latest = instance.get_latest_materialization_event(dg.AssetKey("trend_aggregates"))
+    assert latest is not None
+    assert latest.asset_materialization is not None
+    shown = latest.asset_materialization.metadata["results over time"].value
+    assert str(shown).startswith("no picture of published results: ZeroDivisionError")
 
 
 HOLD = """

@@ -226,6 +226,40 @@ def test_without_results_and_decisions_the_pictures_say_so(tmp_path: Path) -> No
         assert size(picture)[1] < 200
 
 
+FAR = {
+    "years 26 and 2026": (datetime(26, 1, 5, tzinfo=UTC), START),
+    "all years": (datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)),
+}
+
+
+@pytest.mark.parametrize("times", FAR.values(), ids=FAR)
+def test_times_of_any_year_are_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: tuple[datetime, datetime]
+) -> None:
+    rows = [{**result("q", 0, "{}", 1.0), "window_start": time} for time in times]
+    (line,) = drawn_lines(monkeypatch, published(tmp_path, rows))["q COUNT(*)"]
+    assert [time.year for time in line.times] == [time.year for time in times]
+    panes = decisions(*({**decision(0, "p, q"), "pane_start": time} for time in times))
+    deltalake.write_deltalake(tmp_path / "sharing_decisions", panes)
+    assert size(sharing_picture(Warehouse(tmp_path), "w"))[1] > 300
+
+
+def test_times_that_no_calendar_has_are_drawn_at_its_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = pa.array([-(2**62), 2**62], tables.PUBLISHED.schema.field("window_start").type)
+    rows = pa.Table.from_pylist([result("q", 0, "{}", 1.0)] * 2, tables.PUBLISHED.schema.remove_metadata())
+    place = rows.schema.get_field_index("window_start")
+    deltalake.write_deltalake(
+        tmp_path / "trend_aggregates", rows.set_column(place, rows.schema.field(place), far)
+    )
+    (line,) = drawn_lines(monkeypatch, Warehouse(tmp_path))["q COUNT(*)"]
+    assert [time.year for time in line.times] == [1, 9999]
+    panes = decisions(decision(0, "p, q"), decision(0, "p, q"))
+    found = bins(panes.set_column(panes.schema.get_field_index("pane_start"), "pane_start", far))
+    assert [one.start.year for one in found] == [1, 9999]
+
+
 DAY = datetime(2026, 1, 5, tzinfo=UTC)
 
 
