@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from resources.rights import require_writable
 from resources.storage import Location, Place
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ concurrency:
 
 def dagster_home(warehouse: Place) -> Path:
     """The folder of the instance, made with its settings if it is not there; existing settings stay."""
-    home = Location.of(warehouse).state / ".dagster"
+    state = Location.of(warehouse).state
+    require_writable(state)
+    home = state / ".dagster"
     home.mkdir(parents=True, exist_ok=True)
     settings = home / "dagster.yaml"
     if not settings.exists():

@@ -18,6 +18,7 @@ from resources.environments import Environment, environment
 from resources.jars import DELTA_VERSION, find_jars, jar_findings, jar_places
 from resources.java import find_java, java_finding
 from resources.problems import EnvironmentProblem, Finding
+from resources.rights import existing, forbidden
 from resources.storage import Location, Place
 
 __all__ = ["EnvironmentProblem", "Finding", "cost_model", "diagnose", "kernels", "require_healthy"]
@@ -28,13 +29,17 @@ SPARK_VERSION = "4.2.0"
 PINS = {"pyspark": SPARK_VERSION, "delta-spark": DELTA_VERSION}
 # A demo warehouse with its Spark scratch space stays well below it.
 FREE_BYTES = 1 << 30
+_OTHER_PLACES = {
+    "Warehouse": "choose another place with --warehouse",
+    "Temporary files": "choose another place with TMPDIR",
+}
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def diagnose(warehouse: Place | None = None, chosen: Environment | None = None) -> tuple[Finding, ...]:
     """Everything Spark needs, one finding each, in the order in which to cure it.
 
-    `warehouse` is where will be written to (default: `warehouse` here; for one elsewhere, what is kept here), `chosen` the environment
+    `warehouse` is where will be written to, if that is known; for one elsewhere, what is kept here. `chosen` is the environment
     (default: that of HAMLET_ENVIRONMENT). Raises EnvironmentProblem (E509) for an unknown environment.
     """
     chosen = chosen or environment()
@@ -44,7 +49,7 @@ def diagnose(warehouse: Place | None = None, chosen: Environment | None = None) 
         _spark_home(),
         java_finding(find_java()),
         *jar_findings(find_jars(jar_places())),
-        _directory("Warehouse", Location.of(warehouse or "warehouse").state),
+        *(() if warehouse is None else (_directory("Warehouse", Location.of(warehouse).state),)),
         _temporary(),
         _loopback(),
         _memory(chosen),
@@ -135,14 +140,14 @@ def _temporary() -> Finding:
 def _directory(name: str, path: Path) -> Finding:
     """Whether `path`, or the nearest directory above it that exists, can be written and has room."""
     path = path.absolute()
-    existing = next(place for place in (path, *path.parents) if place.exists())
-    if not existing.is_dir():
-        return Finding(name, False, f"{existing} is no directory", "choose another place", "E505")
-    if not os.access(existing, os.W_OK | os.X_OK):
-        cure = f"choose another place, or `chmod u+rwx {existing}`"
-        return Finding(name, False, f"{existing} cannot be written", cure, "E505")
-    free = shutil.disk_usage(existing).free
-    cure = f"free {FREE_BYTES >> 20} MiB there, or choose another place"
+    place = existing(path)
+    other = _OTHER_PLACES[name]
+    if not place.is_dir():
+        return Finding(name, False, f"{place} is no directory", other, "E505")
+    if (why := forbidden(place, os.W_OK)) is not None:
+        return Finding(name, False, f"{place} cannot be written: {why}", other, "E505")
+    free = shutil.disk_usage(place).free
+    cure = f"free {FREE_BYTES >> 20} MiB there, or {other}"
     return Finding(name, free >= FREE_BYTES, f"{path}, {free >> 20} MiB free", cure, "E505")
 
 

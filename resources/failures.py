@@ -15,11 +15,14 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import deltalake
+from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from hamlet_core.errors import HamletError
 from resources.problems import EnvironmentProblem
+from resources.rights import existing, first_forbidden, within
 from resources.storage import WarehouseError
 
 PASSING = frozenset({"E511"})
@@ -33,6 +36,16 @@ KEPT = ".hamlet.room"
 
 _AGAIN = "then run it again: nothing is lost, and it goes on from what is there"
 _FULL = ("No space left on device", "database or disk is full", "Disk quota exceeded")
+_NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
+_FORBIDDEN = (
+    "Permission denied",
+    "Operation not permitted",
+    "Read-only file system",
+    "AccessDeniedException",
+    "readonly database",
+    "unable to open database file",
+    "Mkdirs failed",
+)
 _DAMAGED = (
     "FAILED_READ_FILE",
     "FAILED_TO_READ_FILE",
@@ -89,6 +102,8 @@ def explained(failure: BaseException, folder: Path | None = None) -> HamletError
 
 def _named(chain: tuple[BaseException, ...], folder: Path | None) -> HamletError | None:
     said = "\n".join(text for cause in chain for text in _texts(cause))
+    if refused := _not_allowed(chain, said, folder):
+        return refused
     if _disk_is_full(chain, said, folder):
         return disk_full(folder)
     if damaged := _damaged(said, folder):
@@ -134,7 +149,7 @@ def room_kept(folder: Path | None) -> Iterator[None]:
 
 def disk_full(folder: Path | None) -> EnvironmentProblem:
     """The error for a disk without room: that of the tables, or the one that Spark keeps its own files on."""
-    places = [_existing(folder)] if folder is not None else []
+    places = [existing(folder)] if folder is not None else []
     place = min([*places, Path(tempfile.gettempdir())], key=_free)
     if folder is not None:
         (folder / KEPT).unlink(missing_ok=True)
@@ -144,6 +159,18 @@ def disk_full(folder: Path | None) -> EnvironmentProblem:
         code="E510",
         hint=f"make room there; {_AGAIN}",
     )
+
+
+def _not_allowed(
+    chain: tuple[BaseException, ...], said: str, folder: Path | None
+) -> EnvironmentProblem | None:
+    """The error for a missing right, if one is in the way."""
+    refused = [cause for cause in chain if isinstance(cause, OSError) and cause.errno in _NO_RIGHT]
+    if not refused and not any(words in said for words in _FORBIDDEN):
+        return None
+    named = [Path(os.fsdecode(cause.filename)) for cause in refused if cause.filename is not None]
+    of_tables = within(folder) if folder is not None else ()
+    return first_forbidden((*named, Path(tempfile.gettempdir()), *of_tables))
 
 
 def _disk_is_full(chain: tuple[BaseException, ...], said: str, folder: Path | None) -> bool:
@@ -165,9 +192,17 @@ def _damaged(said: str, folder: Path | None) -> WarehouseError | None:
     for found in _DATA_FILE.finditer(said):
         table, file = found.groups()
         path = folder / table / file
-        if path.parent.is_dir() and (folder / table / "_delta_log").is_dir():
+        if path.parent.is_dir() and (path.exists() or _is_live(folder / table, path)):
             return damaged_file(table, path)
     return None
+
+
+def _is_live(table: Path, file: Path) -> bool:
+    """Whether a file is one of those that a table has now."""
+    try:
+        return any(uri.endswith(file.name) for uri in deltalake.DeltaTable(table).file_uris())
+    except DeltaError:
+        return False
 
 
 def damaged_file(table: str, path: Path) -> WarehouseError:
@@ -199,9 +234,5 @@ def _first_line(said: str) -> str:
     return lines[0][:300] if lines else "it does not say why"
 
 
-def _existing(folder: Path) -> Path:
-    return next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
-
-
 def _free(folder: Path) -> int:
-    return shutil.disk_usage(_existing(folder)).free
+    return shutil.disk_usage(existing(folder)).free

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import IO
 
 from hamlet_core.errors import HamletError
+from resources.rights import require_writable
 from resources.storage import Location, Place
 
 LOCK_FILE = ".hamlet.lock"
@@ -33,13 +34,15 @@ class WarehouseBusy(HamletError, RuntimeError):
 
 @contextlib.contextmanager
 def exclusive(warehouse: Place, *, wait_seconds: float = 0.0) -> Iterator[None]:
-    """Hold the warehouse alone; WarehouseBusy if another process keeps it for more than `wait_seconds`.
+    """Hold the warehouse alone; WarehouseBusy if another process keeps it for more than `wait_seconds`, and
+    EnvironmentProblem (E515) for one that this process may not write.
 
     The lock belongs to the open file, so neither an exception nor SIGKILL can leave it behind. For a warehouse in
     a store it is a file of this machine and user: runs on other machines are kept apart by Delta's own look for
     conflicts, which refuses a write that came second, and not by this.
     """
     folder = Location.of(warehouse).state
+    require_writable(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / LOCK_FILE).open("a+", encoding="utf-8") as file:
         _acquire(file, warehouse, time.monotonic() + wait_seconds)

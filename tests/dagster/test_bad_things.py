@@ -102,6 +102,48 @@ def test_a_full_disk_is_named_and_after_making_room_the_next_run_goes_on(tmp_pat
     assert said["rows"] == [repr(row) for row in expected_rows(settings_for(events, place))]
 
 
+READ_ONLY = """
+set -e
+mount -t tmpfs -o size=64k tmpfs "$1"
+mount -o remount,ro "$1"
+mkdir -p "$2"
+mount --bind "$2" "$2"
+shift 2
+cd "$1"
+shift
+"$@" && code=0 || code=$?
+echo $code
+mount -o remount,bind,ro "$WAREHOUSE"
+"$@" && code=0 || code=$?
+echo $code
+"""
+
+
+@pytest.mark.needs_tmpfs
+def test_a_run_needs_no_right_to_write_but_into_its_warehouse(run: Run, tmp_path: Path) -> None:
+    """As a unit of systemd has it: the folder it runs in is read-only. Then the warehouse is so, too."""
+    write_csv(stream(80), run.inbox / "events.csv")
+    here = tmp_path / "here"
+    here.mkdir()
+    command = [sys.executable, "-m", "pipelines.cli", *run.arguments]
+    done = subprocess.run(
+        [*tmpfs_command(), "sh", "-c", READ_ONLY, "sh", str(here), str(run.warehouse), str(here), *command],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "WAREHOUSE": str(run.warehouse)},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert [line for line in done.stdout.splitlines() if line.isdecimal()] == ["0", "1"], done.stderr
+    assert not RAW.search(done.stderr), done.stderr
+    (error,) = [line for line in done.stderr.splitlines() if line.startswith("Error")]
+    assert error == (
+        f"Error: [E515] the folder {run.warehouse} cannot be written: its file system is mounted read-only"
+    )
+    assert run.published() == run.expected()
+
+
 def test_a_corrupt_parquet_file_goes_to_quarantine_and_the_others_go_in(run: Run) -> None:
     pq.write_table(stream(80), run.inbox / "good.parquet")
     pq.write_table(stream(80, seed=2), run.inbox / "torn.parquet")

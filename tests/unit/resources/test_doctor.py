@@ -92,6 +92,18 @@ def test_a_warehouse_that_is_a_file(tmp_path: Path) -> None:
     assert (finding.ok, finding.found) == (False, f"{tmp_path / 'file'} is no directory")
 
 
+def test_without_a_warehouse_only_the_places_that_spark_uses_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(doctor.os, "access", lambda path, _: path not in (tmp_path, tmp_path / "scratch"))
+    assert "Warehouse" not in findings()
+    assert all(finding.ok for finding in findings().values() if finding.code == "E505")
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setattr(doctor.tempfile, "gettempdir", lambda: str(tmp_path / "scratch"))
+    assert f"{tmp_path}/scratch cannot be written: it belongs to" in findings()["Temporary files"].line
+
+
 def test_a_warehouse_without_rights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(doctor.os, "access", lambda path, _: path != tmp_path)
     assert "cannot be written" in findings(warehouse=tmp_path / "warehouse")["Warehouse"].found
@@ -100,7 +112,9 @@ def test_a_warehouse_without_rights(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_a_full_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(2 << 30, 2 << 30, 5 << 20))
     found = findings(warehouse=tmp_path)
-    assert found["Warehouse"].line.endswith("5 MiB free -> free 1024 MiB there, or choose another place")
+    assert found["Warehouse"].line.endswith(
+        "5 MiB free -> free 1024 MiB there, or choose another place with --warehouse"
+    )
     assert not found["Temporary files"].ok
 
 
