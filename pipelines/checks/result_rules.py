@@ -13,6 +13,12 @@ from resources.sql import literal
 
 KEY = ("query", "window_start", "group_key", "aggregate")
 
+_TINY = "(value = 0 AND log2 < -1074.9D)"
+"""A number nearer to 0 than to any other double: its sign and log2 still say that it is none."""
+
+_DENORMAL = "(abs(value) < 2.2250738585072014E-308D AND abs(abs(value) - pow(2, log2)) <= 4.9E-324D)"
+"""Numbers this small are rounded to a multiple of the least one, whatever is left of their digits."""
+
 _ALWAYS: tuple[Rule, ...] = (
     *(NotNullRule(name) for name in ("query", "window_start", "window_end", "group_key", "aggregate")),
     RowRule(
@@ -40,15 +46,16 @@ _ALWAYS: tuple[Rule, ...] = (
     ),
     RowRule(
         "sign fits value",
-        "sign is that of value; only a cancelled SUM or AVG may withhold it",
-        "value IS NULL OR sign = signum(value)"
+        "sign is that of value, or of a number too small for a double; only a cancelled SUM or AVG may withhold it",
+        f"value IS NULL OR sign = signum(value) OR ({_TINY} AND abs(sign) = 1)"
         " OR (sign IS NULL AND (startswith(aggregate, 'SUM(') OR startswith(aggregate, 'AVG(')))",
     ),
     RowRule(
         "log2 fits value",
-        "log2 is log2 of |value|, and NULL exactly for 0",
-        "value IS NULL OR (value = 0 AND log2 IS NULL)"
-        " OR (value <> 0 AND abs(log2 - log2(abs(value))) <= 1e-9 * greatest(1, abs(log2)))",
+        "log2 is log2 of |value|, as far as a double can hold it, and NULL exactly for 0",
+        f"value IS NULL OR (value = 0 AND log2 IS NULL) OR ({_TINY} AND coalesce(sign, 1) <> 0)"
+        " OR (value <> 0 AND abs(log2 - log2(abs(value))) <= 1e-9 * greatest(1, abs(log2)))"
+        f" OR (value <> 0 AND {_DENORMAL})",
     ),
     RowRule(
         "nothing or too large",

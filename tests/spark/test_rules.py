@@ -23,7 +23,7 @@ from pipelines.settings import Source
 from pipelines.steps.ingest import Needs, ingest
 from pipelines.steps.merging import RESULT_SCHEMA
 from resources.warehouse import Warehouse
-from tests.spark.pipeline_cases import settings_for, stream, write_csv
+from tests.spark.pipeline_cases import expected_rows, settings_for, stream, write_csv
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -164,6 +164,56 @@ def test_rules_on_results_turn_red_for_their_row(spark, arithmetic):
 def test_rules_on_results_accept_everything_that_can_be(spark, arithmetic):
     found = outcomes(spark, sound(arithmetic), arithmetic)
     assert [one for one in found.values() if not one.passed] == []
+
+
+LEAST, LEAST_NORMAL = 5e-324, 2.2250738585072014e-308
+TINY = [
+    (0.0, LEAST, 0.0),
+    (2 * LEAST, -LEAST, 0.0, 0.0),
+    (1e-310, 3e-310, 7e-320, 3 * LEAST),
+    (0.0, LEAST_NORMAL, LEAST),
+]
+"""Values of the first event of a group, and of those that follow: their averages lie between the doubles there are."""
+
+
+@pytest.mark.parametrize("arithmetic", ["scaled", "exact"])
+def test_rules_accept_averages_too_small_for_a_double(spark, tmp_path, arithmetic):
+    """As SEMANTICS 8 has it: the value is rounded, to 0 if need be, and sign and log2 are those of the number."""
+    pattern = "PATTERN SEQ(A a, B b+) WHERE [g] GROUP-BY g WITHIN 1 d"
+    text = f"all: RETURN g, COUNT(*), COUNT(b), SUM(b.v), AVG(b.v), MIN(b.v), MAX(b.v) {pattern}"
+    events = [
+        ("AB"[place > 0], str(group), v)
+        for group, values in enumerate(TINY)
+        for place, v in enumerate(values)
+    ]
+    types, groups, values = zip(*events, strict=True)
+    table = pa.table(
+        {"time": range(len(events)), "type": types, "g": groups, "v": pa.array(values, pa.float64())}
+    )
+    settings = settings_for(
+        write_csv(table, tmp_path / "events.csv"), tmp_path, text=text, arithmetic=arithmetic
+    )
+    rows = [{**row, "workload": "test", "day": row["window_start"].date()} for row in expected_rows(settings)]
+    tiny = [row for row in rows if row["value"] == 0.0 and row["sign"]]
+    assert len(tiny) > 1
+    assert {row["sign"] for row in tiny} == {1, -1}
+    frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
+    operand = frozenset({Operand("b", "v", "B")})
+    assert [one for one in outcomes_of(frame, settings, operand) if not one.passed] == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "changes"),
+    [
+        ("sign fits value", {"value": 0.0, "sign": 1, "log2": -1074.0}),
+        ("sign fits value", {"value": 0.0, "sign": 1, "log2": None}),
+        ("log2 fits value", {"value": 0.0, "sign": 0, "log2": -1080.0}),
+        ("log2 fits value", {"value": LEAST, "sign": 1, "log2": -1072.0}),
+        ("log2 fits value", {"value": LEAST_NORMAL, "sign": 1, "log2": -1021.99}),
+    ],
+)
+def test_numbers_near_zero_still_have_to_fit(spark, rule, changes):
+    assert not outcomes(spark, group("tiny", "scaled", AVG={**NOTHING, **changes}), "scaled")[rule].passed
 
 
 def test_a_sum_of_fewer_values_than_events_is_right_only_where_values_may_be_missing(spark):
