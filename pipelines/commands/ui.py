@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 import urllib.request
@@ -13,10 +12,13 @@ from pathlib import Path
 import click
 
 from pipelines.commands.options import debug_option, warehouse_option
+from pipelines.commands.ports import holder_of
+from pipelines.commands.serving import Served, serve
 
 ROOT = Path(__file__).resolve().parents[2]
 READY_SECONDS = 120
-STOP_SECONDS = 10
+WAREHOUSE, PROCESS = "HAMLET_WAREHOUSE", "HAMLET_UI"
+"""Environment variables of the servers: whose pages they show, and the `hamlet ui` that has started them."""
 
 
 @click.command(short_help="Assets, runs and checks in the browser.")
@@ -39,22 +41,23 @@ def ui(warehouse: str, host: str, port: int, workloads: str | None) -> None:
 
     folder = Path(workloads).absolute() if workloads else None
     place = _warehouse_of(folder) if folder else place_of(warehouse)
-    home = dagster_home(place)
-    _require_free(host, port)
+    home, address = dagster_home(place), Location.of(place).address
+    _require_free(host, port, address)
     _hear_signals()
     click.echo("Starting Dagster ...", err=True)
-    server = start(home, Location.of(place).address, host, port, folder)
+    server = start(home, address, host, port, folder)
     try:
         wait_until_ready(server, f"http://{host}:{port}")
         click.echo(f"http://{host}:{port}")
         sys.stdout.flush()
         click.echo("Stop with Ctrl-C.", err=True)
-        if server.wait():
-            raise click.ClickException("Dagster has stopped; its own words stand above")
-    except KeyboardInterrupt:
+        server.wait()
+        raise click.ClickException("Dagster has stopped; its own words stand above")
+    except SystemExit:
         click.echo("Stopping.", err=True)
+        raise
     finally:
-        stop(server)
+        server.stop()
 
 
 def _warehouse_of(folder: Path) -> Path | str:
@@ -68,10 +71,8 @@ def _warehouse_of(folder: Path) -> Path | str:
     return read.warehouse
 
 
-def start(
-    home: Path, warehouse: str, host: str, port: int, folder: Path | None = None
-) -> subprocess.Popen[bytes]:
-    """`dagster dev` in a session of its own, so that a signal reaches it once and from us."""
+def start(home: Path, warehouse: str, host: str, port: int, folder: Path | None = None) -> Served:
+    """`dagster dev`, kept: it and all that it starts end with this process."""
     command = [
         sys.executable, "-m", "dagster", "dev", "--module-name", "pipelines.definitions",
         "--host", host, "--port", str(port), "--log-level", "warning",
@@ -79,26 +80,20 @@ def start(
     settings = {
         **os.environ,
         "DAGSTER_HOME": str(home),
-        "HAMLET_WAREHOUSE": warehouse,
         "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
         "PYTHONWARNINGS": "ignore",
+        WAREHOUSE: warehouse,
+        PROCESS: str(os.getpid()),
         **({"HAMLET_WORKLOADS": str(folder)} if folder else {}),
     }
-    return subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=sys.stderr.fileno(),
-        cwd=home,
-        env=settings,
-        start_new_session=True,
-    )
+    return serve(command, home, settings)
 
 
-def wait_until_ready(server: subprocess.Popen[bytes], address: str) -> None:
+def wait_until_ready(server: Served, address: str) -> None:
     """Return when the pages answer. Raises click.ClickException if they never do."""
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline:
-        if server.poll() is not None:
+        if server.ended():
             raise click.ClickException("Dagster did not start; its own words stand above")
         try:
             with urllib.request.urlopen(f"{address}/server_info", timeout=2):  # noqa: S310 - our own address
@@ -108,37 +103,22 @@ def wait_until_ready(server: subprocess.Popen[bytes], address: str) -> None:
     raise click.ClickException(f"Dagster did not answer within {READY_SECONDS} s")
 
 
-def stop(server: subprocess.Popen[bytes]) -> None:
-    """End the server and all its children: politely, then not."""
-    for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(server.pid, sign)
-        except ProcessLookupError:
-            return
-        if _gone(server):
-            return
-
-
-def _gone(server: subprocess.Popen[bytes]) -> bool:
-    """Whether the server's whole process group ends within STOP_SECONDS."""
-    deadline = time.monotonic() + STOP_SECONDS
-    while time.monotonic() < deadline:
-        server.poll()  # a child that nobody asks after stays a zombie
-        try:
-            os.killpg(server.pid, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.05)
-    return False
-
-
 def _hear_signals() -> None:
-    """Stop on both signals, and let the server do so: a shell's `&` makes its jobs and their children ignore SIGINT."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    """End by each of the three signals alike, also in the background: a shell's `&` makes its jobs ignore SIGINT.
+
+    Who starts this with `nohup` wants it to outlive its terminal.
+    """
+    for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if sign != signal.SIGHUP or signal.getsignal(sign) != signal.SIG_IGN:
+            signal.signal(sign, _end)
 
 
-def _require_free(host: str, port: int) -> None:
+def _end(sign: int, _: object) -> None:
+    sys.exit(128 + sign)
+
+
+def _require_free(host: str, port: int, warehouse: str) -> None:
+    import errno
     import socket
 
     with socket.socket() as probe:
@@ -146,6 +126,17 @@ def _require_free(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise click.UsageError(
-                f"{host}:{port} cannot be used ({error.strerror}); choose another --port"
-            ) from None
+            why = _holder(host, port, warehouse) if error.errno == errno.EADDRINUSE else error.strerror
+            raise click.UsageError(f"{host}:{port} cannot be used: {why}; choose another --port") from None
+
+
+def _holder(host: str, port: int, warehouse: str) -> str:
+    """Which process has the port, and if that is a `hamlet ui`, of which warehouse."""
+    holder = holder_of(port)
+    if holder is None:
+        return "another process listens there, of another user or outside this container: not to be seen from here"
+    process, other = holder.environment.get(PROCESS), holder.environment.get(WAREHOUSE)
+    if process is None or other is None or "dagster" not in holder.command:
+        return f"process {holder.pid} listens there: {holder.command}"
+    whose = "this warehouse" if other == warehouse else other
+    return f"`hamlet ui` of {whose}, process {process} (its server: {holder.pid}), shows http://{host}:{port}"

@@ -38,10 +38,12 @@ def serving(log: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
         log.open("w", encoding="utf-8") as file,
         subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=file, text=True) as process,
     ):
-        yield process
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
-            process.wait(60)
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                process.wait(60)
 
 
 def address_of(server: subprocess.Popen[str]) -> str:
