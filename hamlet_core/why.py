@@ -11,7 +11,6 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from hamlet_core.algebra.aggregates import LatestStart
@@ -21,6 +20,7 @@ from hamlet_core.engines.two_step import Listing, Trend
 from hamlet_core.errors import StreamError
 from hamlet_core.events import Column, EventSchema, Stream, encode, ticks
 from hamlet_core.execution import check_columns
+from hamlet_core.instants import iso
 from hamlet_core.language.parser import parse_syntax
 from hamlet_core.language.syntax import Workload
 from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload
@@ -251,13 +251,9 @@ def _events(trend: Trend, prepared: PreparedQuery) -> Iterator[BoundEvent]:
 def _value(column: Column, row: int) -> Any:
     value = column.values[row]
     if column.kind is Kind.TIMESTAMP and value is not None:
-        return _iso(value)
+        return iso(value)
     return f"{value:f}" if isinstance(value, Decimal) else value
 
 
 def _time(tick: int, stream: Stream) -> int | str:
-    return tick if pa.types.is_integer(stream.time_type) else _iso(tick)
-
-
-def _iso(microseconds: int) -> str:
-    return str(np.datetime64(microseconds, "us")).removesuffix(".000000") + "Z"
+    return tick if pa.types.is_integer(stream.time_type) else iso(tick)

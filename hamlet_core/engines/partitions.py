@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from hamlet_core.algebra.aggregates import Element, Shape
 from hamlet_core.algebra.arithmetic import Arithmetic
 from hamlet_core.engines.prepared import PreparedQuery
 from hamlet_core.events import Stream
+from hamlet_core.instants import iso
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.kinds import Kind
 from hamlet_core.windows import WindowSpec
@@ -66,18 +65,8 @@ def shown_value(value: Any, kind: Kind) -> Any:
     if isinstance(value, Decimal):
         return f"{value:f}"
     if kind is Kind.TIMESTAMP and value is not None:
-        return _iso(value)
+        return iso(value)
     return value + 0.0 if kind is Kind.DOUBLE and value is not None else value  # -0.0 is 0.0
-
-
-def _iso(microseconds: int) -> str:
-    """ISO 8601 in UTC, with a fraction only where there is one; years may have more than four digits.
-
-    >>> _iso(0), _iso(-1), _iso(2**62)
-    ('1970-01-01T00:00:00Z', '1969-12-31T23:59:59.999999Z', '148108-07-06T14:00:27.387904Z')
-    """
-    text = str(np.datetime64(microseconds, "us"))
-    return text.removesuffix(".000000") + "Z"
 
 
 def windows(spec: WindowSpec, times: Sequence[int]) -> Iterator[tuple[int, int, int]]:

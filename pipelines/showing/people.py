@@ -76,15 +76,19 @@ def window(row: Mapping[str, Any]) -> str:
     '2015-01-01 .. 2015-01-28'
     >>> window({"window_start": datetime(2015, 1, 1, 8), "window_end": datetime(2015, 1, 1, 8, 30)})
     '2015-01-01 08:00 - 08:30'
+    >>> window({"window_start": datetime(9999, 12, 31), "window_end": "+10000-01-01T08:00:00Z"})
+    '9999-12-31 - +10000-01-01 08:00:00'
     """
     start, end = row["window_start"], row["window_end"]
-    if not isinstance(start, datetime):
+    if isinstance(start, int):
         return f"[{start}, {end})"
+    if isinstance(start, str) or isinstance(end, str):
+        return f"{moment(start)} - {moment(end)}"
     if _is_midnight(start) and _is_midnight(end):
         last = end - _DAY
-        return f"{start:%Y-%m-%d}" if last == start else f"{start:%Y-%m-%d} .. {last:%Y-%m-%d}"
+        return f"{start.date()}" if last == start else f"{start.date()} .. {last.date()}"
     if start.date() == (end - _INSTANT).date():
-        return f"{start:%Y-%m-%d} {_clock(start)} - {'24:00' if _is_midnight(end) else _clock(end)}"
+        return f"{start.date()} {_clock(start)} - {'24:00' if _is_midnight(end) else _clock(end)}"
     return f"{moment(start)} - {moment(end)}"
 
 
@@ -100,9 +104,15 @@ def group(key: str) -> str:
     )
 
 
-def moment(time: datetime) -> str:
-    """Date and time, as short as it can be without loss."""
-    return f"{time:%Y-%m-%d}" if _is_midnight(time) else f"{time:%Y-%m-%d} {_clock(time)}"
+def moment(time: datetime | str) -> str:
+    """Date and time, as short as it can be without loss; a text is ISO 8601, of a year that `datetime` does not know.
+
+    >>> moment(datetime(2015, 1, 1)), moment("-0001-01-01T00:00:00Z")
+    ('2015-01-01', '-0001-01-01')
+    """
+    if isinstance(time, str):
+        return time.removesuffix("Z").replace("T", " ").removesuffix(" 00:00:00")
+    return f"{time.date()}" if _is_midnight(time) else f"{time.date()} {_clock(time)}"
 
 
 def cell(value: Any) -> str:  # noqa: PLR0911 - a case per type
@@ -126,7 +136,10 @@ def cell(value: Any) -> str:  # noqa: PLR0911 - a case per type
 def _rows(table: pa.Table) -> Iterable[dict[str, Any]]:
     """Rows as dicts, also where two columns have one name."""
     unique = table.rename_columns([str(place) for place in range(table.num_columns)])
-    return iter(unique.to_pylist())
+    try:
+        return iter(unique.to_pylist())
+    except OverflowError:  # years beyond those of Python
+        return rows_of(unique)
 
 
 def _count(total: int, shown: int) -> str:

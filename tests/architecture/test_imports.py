@@ -43,7 +43,7 @@ FORBIDDEN = {
 # The rooms of the core from the ground up: a room imports its own row and the rows above it, nothing below.
 LAYERS = (
     ("errors",),
-    ("arrow_arrays", "sharing", "windows", "work"),
+    ("arrow_arrays", "instants", "sharing", "windows", "work"),
     ("language",),
     ("predicates", "columns", "encoded", "event_schema", "events", "streams"),
     ("pattern",),

@@ -59,6 +59,45 @@ def test_run_hands_on_how_sharing_is_decided(monkeypatch: pytest.MonkeyPatch, ca
     assert capsysbinary.readouterr().err == b""
 
 
+def test_windows_beyond_the_years_of_tables_are_printed_in_every_format(
+    tmp_path: Path, capsysbinary: Captured
+) -> None:
+    """The windows that E537 sends to `hamlet run`; groups are of such times as well."""
+    ends = [-62_135_596_800_000_001, 253_402_300_799_999_999]
+    times = pa.array(ends, pa.timestamp("us", "UTC"))
+    made = pa.array([-(2**62), 2**62], pa.timestamp("us", "UTC"))
+    pq.write_table(pa.table({"time": times, "type": ["A", "A"], "made": made}), tmp_path / "far.parquet")
+    (tmp_path / "far.hamlet").write_text("far: RETURN made, COUNT(*) PATTERN A GROUP-BY made WITHIN 2 days")
+    command = ["run", str(tmp_path / "far.hamlet"), "--events", str(tmp_path / "far.parquet")]
+    bounds = [
+        ("0000-12-30T00:00:00Z", "0001-01-01T00:00:00Z"), ("9999-12-31T00:00:00Z", "+10000-01-02T00:00:00Z"),
+    ]  # fmt: skip
+
+    def printed(format_: str) -> bytes:
+        assert main([*command, "--format", format_]) == 0
+        shown = capsysbinary.readouterr()
+        assert shown.err == b""
+        return shown.out
+
+    rows = json.loads(printed("json"))
+    keys = ['{"made":"-144169-06-28T09:59:32.612096Z"}', '{"made":"+148108-07-06T14:00:27.387904Z"}']
+    assert [row["group_key"] for row in rows] == keys
+    found = [(row["window_start"], row["window_end"]) for row in rows]
+    assert found == bounds
+    read = list(csv.DictReader(io.StringIO(printed("csv").decode())))
+    assert [(row["window_start"], row["window_end"], row["group_key"]) for row in read] == [
+        (*pair, key) for pair, key in zip(found, keys, strict=True)
+    ]
+    table = pq.read_table(io.BytesIO(printed("parquet")))
+    length = 2 * 86_400_000_000
+    begins = table.column("window_start").cast(pa.int64()).to_pylist()
+    assert [begin + length for begin in begins] == table.column("window_end").cast(pa.int64()).to_pylist()
+    assert [0 <= end - begin < length for begin, end in zip(begins, ends, strict=True)] == [True, True]
+    lines = printed("table").decode().splitlines()
+    assert "0000-12-30 - 0001-01-01" in lines[2]
+    assert "9999-12-31 - +10000-01-02" in lines[3]
+
+
 def test_json_of_no_rows_is_an_empty_array(tmp_path: Path, capsysbinary: Captured) -> None:
     (tmp_path / "none.csv").write_text("time,type\n1,A\n")
     assert (

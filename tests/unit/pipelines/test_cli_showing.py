@@ -11,9 +11,10 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from pipelines.showing.formats import write_csv, write_json
+from pipelines.showing.formats import write_csv, write_json, write_parquet
 from pipelines.showing.numbers import number, plain
 from pipelines.showing.people import cell, group, show_any, window
 from pipelines.showing.rejected import summary
@@ -74,6 +75,33 @@ def test_no_plain_number_is_long() -> None:
 )  # fmt: skip
 def test_windows(shown: str, start: Any, end: Any) -> None:
     assert window({"window_start": start, "window_end": end}) == shown
+
+
+FAR = [-(2**62), -62_135_596_800_000_001, None, 0, 253_402_300_799_999_999, 253_402_300_800_000_000]
+FAR_TEXTS = [
+    "-144169-06-28T09:59:32.612096Z", "0000-12-31T23:59:59.999999Z", None, "1970-01-01T00:00:00Z",
+    "9999-12-31T23:59:59.999999Z", "+10000-01-01T00:00:00Z",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_times_of_any_year_are_written_in_every_format(zone: str | None) -> None:
+    table = pa.table({"at": pa.array(FAR, pa.timestamp("us", zone)), "n": list(range(6))})
+    out = io.BytesIO()
+    write_json(table, out)
+    assert [row["at"] for row in json.loads(out.getvalue())] == FAR_TEXTS
+    out = io.BytesIO()
+    write_csv(table, out)
+    lines = out.getvalue().decode().splitlines()
+    assert lines == ["at,n", *(f"{text or ''},{place}" for place, text in enumerate(FAR_TEXTS))]
+    out = io.BytesIO()
+    write_parquet(table, out)
+    assert pq.read_table(io.BytesIO(out.getvalue())).column("at").cast(pa.int64()).to_pylist() == FAR
+    shown = io.StringIO()
+    show_any(table, shown, 0)
+    assert [line.rsplit(maxsplit=1)[0].strip() for line in shown.getvalue().splitlines()[2:8]] == [
+        *FAR_TEXTS[:2], "NULL", "1970-01-01", "9999-12-31 23:59:59.999999", FAR_TEXTS[5],
+    ]  # fmt: skip
 
 
 def test_groups() -> None:

@@ -180,3 +180,30 @@ def test_discover(tmp_path: Path) -> None:
             discover(wrong)
     with pytest.raises(StreamError, match="E451"):
         ColumnOptions(time_unit="week")
+
+
+def int96(folder: Path, times: pa.Array) -> tuple[pa.Table, pa.Table]:
+    table = pa.table({"t": times, "other": times})
+    pq.write_table(table, folder / "old.parquet", use_deprecated_int96_timestamps=True)
+    assert {column.physical_type for column in map(pq.ParquetFile(folder / "old.parquet").schema.column, (0, 1))} == {
+        "INT96"
+    }  # fmt: skip
+    return read_all(discover(folder), None, TICK)
+
+
+def test_times_as_int96_are_those_of_any_year(tmp_path: Path) -> None:
+    times = [
+        datetime(year, 7, 2, 3, 4, 5, 678_901, UTC) for year in (1, 1676, 1816, 1970, 2026, 2263, 2500, 9999)
+    ]
+    good, rejected = int96(tmp_path, pa.array(times, pa.timestamp("us", "UTC")))
+    assert good.to_pylist() == [{"t": time, "other": time} for time in times]
+    assert rejected.num_rows == 0
+
+
+def test_times_as_int96_that_are_finer_than_a_microsecond_are_rejected_row_by_row(tmp_path: Path) -> None:
+    times = pa.array([0, 1_000, 1_001, -1, -1_000], pa.timestamp("ns"))
+    good, rejected = int96(tmp_path, times)
+    assert [time.timestamp() for time in good.column("t").to_pylist()] == [0, 1e-6, -1e-6]
+    assert [(row["row_number"], row["code"]) for row in rejected.to_pylist()] == [(3, "E417"), (4, "E417")]
+    assert "'1970-01-01 00:00:00.000001001' is finer than a microsecond" in rejected["reason"][0].as_py()
+    assert "'1969-12-31 23:59:59.999999999' is" in rejected["reason"][1].as_py()
