@@ -1,6 +1,6 @@
 """The `hamlet` command: its commands, and one place that turns every failure into lines and an exit code.
 
-0 done, 1 failure or a red check, 2 wrong usage, bad query or bad option, 130 interrupted. stdout carries results
+0 done, 1 failure or a red check, 2 wrong usage, bad query or bad option, 128 + a signal that ended it. stdout carries results
 only. Heavy packages are imported inside the commands, so that `hamlet --help` answers at once.
 """
 
@@ -29,6 +29,7 @@ from pipelines.commands import (
     ui,
 )
 from pipelines.commands.options import debug_option
+from pipelines.ending import end, hear_signals, heard
 
 COMMANDS: tuple[click.Command, ...] = (
     demo.demo,
@@ -95,6 +96,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The process is ours: at its end Python need not search what ends with it for cycles, 0.2 s of a small run.
         # (DuckDB, which `query` uses, would report what it then finds left over.)
         atexit.register(gc.freeze)
+    ours = arguments is None and "ui" not in sys.argv[1:3]
+    if ours:
+        hear_signals()
     context: click.Context | None = None
     try:
         context = hamlet.make_context("hamlet", list(sys.argv[1:] if arguments is None else arguments))
@@ -102,7 +106,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             hamlet.invoke(context)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as failure:  # noqa: BLE001 - the last place that can explain it
-        return failures.report(failure, context.meta if context else {})
+        code = failures.report(failure, context.meta if context else {})
+        if ours and heard():
+            end(code)
+        return code
     return 0
 
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pipelines.ending import heard, told
+
 if TYPE_CHECKING:
     from hamlet_core.errors import HamletError
 
-FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
+FAILED, WRONG_USAGE = 1, 2
 
 WRONG_OPTIONS = frozenset(
     {
@@ -38,10 +40,10 @@ def report(failure: BaseException, meta: Mapping[str, Any]) -> int:
         import traceback
 
         traceback.print_exception(failure)
-    if isinstance(failure, click.ClickException):
+    if isinstance(failure, click.ClickException) and not heard():
         failure.show()
         return failure.exit_code
-    lines, code = _told(failure, meta)
+    lines, code = told() if heard() else _told(failure, meta)
     print(lines, file=sys.stderr, flush=True)
     return code
 
@@ -53,7 +55,7 @@ def _told(failure: BaseException, meta: Mapping[str, Any]) -> tuple[str, int]:
 
     match failure:
         case KeyboardInterrupt() | click.Abort():
-            return f"Interrupted{': ' if str(failure) else ''}{failure}.", INTERRUPTED
+            return told(str(failure))
         case InvariantError():
             return f"Error: this is a bug of ours: {failure}", FAILED
         case HamletError():

@@ -27,6 +27,9 @@ PROGRESS = "hamlet"
 AGAIN = "nothing is lost: run it again, and it goes on from what is there"
 """What somebody who stops a run should know."""
 
+PATIENCE = 3.0
+"""Seconds that a run has to end in order, as its Dagster instance should tell it."""
+
 LOG_FORMAT = "HAMLET_LOG_FORMAT"
 """Environment variable: `json` makes each line of progress a JSON object, for programs."""
 
@@ -94,9 +97,10 @@ def run_in(
     warehouse: Path | str, job: Callable[[dg.DagsterInstance, str], RunSummary], *, debug: bool
 ) -> RunSummary:
     """A run in the warehouse's Dagster instance, with its progress on stderr; whatever Spark prints goes there, too."""
+    from pipelines.ending import patience
     from pipelines.showing.output import only_results
 
-    with only_results(), progress():
+    with only_results(), progress(), patience(PATIENCE, AGAIN):
         logging.getLogger(PROGRESS).info("starting Dagster and Spark")
         from dagster import DagsterExecutionInterruptedError
 

@@ -12,6 +12,7 @@ from typing import IO
 import click
 import pyarrow as pa
 
+from pipelines.ending import unfinished
 from pipelines.showing.formats import WRITERS
 
 People = Callable[[pa.Table, IO[str], int], None]
@@ -59,12 +60,10 @@ def _opened(out: str | None) -> Iterator[IO[bytes]]:
         sys.stdout.buffer.flush()
         return
     part = Path(f"{out}.part")
-    try:
+    with unfinished(part):
         with part.open("wb") as file:
             yield file
         part.replace(out)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _text(target: IO[bytes]) -> IO[str]:

@@ -1,0 +1,121 @@
+"""How a command ends when it is told to: SIGINT, SIGTERM or SIGHUP in, a line on stderr and 128 + the signal out.
+
+Python hears a signal between two of its own instructions, and the kernels, a query of DuckDB or a sort of Arrow are one,
+however long they take. So a thread listens, too: what the main thread has not ended after a while, it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+WORDS = {signal.SIGINT: "Interrupted", signal.SIGTERM: "Terminated", signal.SIGHUP: "Hung up"}
+PATIENCE = 1.0
+"""Seconds that a command has to end by itself."""
+
+
+@dataclass(slots=True)
+class _Ending:
+    """What the thread that listens has to know; mutable."""
+
+    signal: signal.Signals | None = None
+    patience: float = PATIENCE
+    advice: str = ""
+    unfinished: set[Path] = field(default_factory=set)
+    told: bool = False
+
+
+_ending = _Ending()
+
+
+def hear_signals() -> None:
+    """From now on this process ends as above; signals that whoever started it has it ignore stay ignored."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
+    for one in WORDS:
+        if signal.getsignal(one) is not signal.SIG_IGN:
+            signal.signal(one, _raise)
+    threading.Thread(target=_end_late, args=(reader,), name="signals", daemon=True).start()
+
+
+def heard() -> bool:
+    """Whether a signal came: whatever then fails, fails because of it."""
+    return _ending.signal is not None
+
+
+def told(advice: str = "") -> tuple[str, int]:
+    """The line that says so, and the exit code; the caller prints it at once."""
+    _ending.told = True
+    advice = advice or _ending.advice
+    sign = _ending.signal or signal.SIGINT
+    return f"{WORDS[sign]}{': ' if advice else ''}{advice}.", 128 + sign
+
+
+@contextmanager
+def patience(seconds: float, advice: str) -> Iterator[None]:
+    """More time to end in order, and what to say if it was too short."""
+    before = _ending.patience, _ending.advice
+    _ending.patience, _ending.advice = seconds, advice
+    try:
+        yield
+    finally:
+        _ending.patience, _ending.advice = before
+
+
+@contextmanager
+def unfinished(path: Path) -> Iterator[None]:
+    """A file that nobody should find unless the block ends."""
+    _ending.unfinished.add(path)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        _ending.unfinished.discard(path)
+
+
+def _raise(number: int, _: FrameType | None) -> None:
+    _ending.signal = _ending.signal or signal.Signals(number)
+    raise KeyboardInterrupt
+
+
+def _end_late(reader: int) -> None:
+    """Wait for the first signal, give the main thread its time, and end the process."""
+    while (number := os.read(reader, 1)[0]) not in WORDS:
+        continue
+    sign = _ending.signal = _ending.signal or signal.Signals(number)
+    time.sleep(_ending.patience)
+    for path in tuple(_ending.unfinished):
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+    if not _ending.told:
+        os.write(2, f"{told()[0]}\n".encode())
+    end(128 + sign)
+
+
+def end(code: int) -> NoReturn:
+    """The end of this process and of those that it has started, and no more: the compiler of the kernels, stopped in
+    the middle of its work, does not survive that Python cleans up.
+    """
+    for child in _children():
+        with suppress(OSError):
+            os.kill(child, signal.SIGTERM)
+    os._exit(code)
+
+
+def _children() -> list[int]:
+    """The processes that this one has started, as far as the system tells."""
+    found: list[int] = []
+    for path in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):
+            found += map(int, path.read_text().split())
+    return found
