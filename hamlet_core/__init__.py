@@ -8,12 +8,13 @@
 [{'query': 'q1', 'window_start': 0, 'aggregate': 'COUNT(*)', 'exact': '3'}]
 
 The three trends are A B2, A B3 and A B2 B3. Text is parsed (`language`), given a meaning (`pattern`), planned
-(`template`) and evaluated (`engines`) over encoded events (`events`, `predicates`) in one of three arithmetics
+(`template`) and evaluated (`engines`) over encoded events (`table`, `predicates`) in one of three arithmetics
 (`algebra`).
 """
 
+from hamlet_core.describe.queries import explain
+from hamlet_core.describe.why import BoundEvent, BoundTrend, Why, why
 from hamlet_core.errors import HamletError, InvariantError, QueryMeaningError, QuerySyntaxError, StreamError
-from hamlet_core.events import EventSchema
 from hamlet_core.execution import (
     Execution,
     check_columns,
@@ -25,13 +26,12 @@ from hamlet_core.execution import (
     run,
     run_part,
 )
-from hamlet_core.explain import explain
 from hamlet_core.language.syntax import Query, Workload
 from hamlet_core.language.writer import write_query, write_workload
-from hamlet_core.results import DECISION_SCHEMA, PARTIAL_SCHEMA, result_schema
+from hamlet_core.results.counters import Counters
+from hamlet_core.results.rows import DECISION_SCHEMA, PARTIAL_SCHEMA, result_schema
+from hamlet_core.table.encode import EventSchema
 from hamlet_core.template.plan import QueryPlan
-from hamlet_core.why import BoundEvent, BoundTrend, Why, why
-from hamlet_core.work import Counters
 
 __all__ = [
     "DECISION_SCHEMA",

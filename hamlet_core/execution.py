@@ -15,28 +15,28 @@ import pyarrow as pa
 
 from hamlet_core.algebra.aggregates import Shape, algebra_of
 from hamlet_core.algebra.arithmetic import ARITHMETICS
-from hamlet_core.columns import INT64_MAX
 from hamlet_core.engines.partitions import fold_groups
 from hamlet_core.engines.prepared import prepare
 from hamlet_core.engines.registry import DEFAULT_ENGINE, EVALUATORS, Options
 from hamlet_core.errors import QueryMeaningError, StreamError
-from hamlet_core.events import TIMESTAMP_TYPE, EventSchema, Stream, encode, table_kinds, ticks
-from hamlet_core.folded import Folded, Part, shapes_of
 from hamlet_core.language.parser import parse_syntax
 from hamlet_core.language.syntax import Attribute, Workload
 from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload
-from hamlet_core.predicates.kinds import NUMBERS, Kind
 from hamlet_core.predicates.typing import check
-from hamlet_core.results import (
+from hamlet_core.results.counters import Counters, Work
+from hamlet_core.results.folded import Folded, Part, shapes_of
+from hamlet_core.results.rows import (
     PartialRow,
     check_partials,
     decision_table,
     merged_rows,
     result_table,
 )
+from hamlet_core.table.columns import INT64_MAX
+from hamlet_core.table.encode import TIMESTAMP_TYPE, EventSchema, Stream, encode, table_kinds, ticks
+from hamlet_core.table.kinds import NUMBERS, Kind
 from hamlet_core.template.plan import QueryPlan, plan_query
 from hamlet_core.windows import WindowSpec
-from hamlet_core.work import Counters, Work
 
 if TYPE_CHECKING:
     from hamlet_core.engines.hamlet.engine import Question

@@ -13,7 +13,7 @@ from typing import Literal
 from hamlet_core import EventSchema, QueryPlan, Workload, parse, plan, write_workload
 from hamlet_core.engines.registry import DEFAULT_ENGINE
 from hamlet_core.errors import HamletError
-from hamlet_core.events import TIME_UNITS
+from hamlet_core.table.encode import TIME_UNITS
 from pipelines.reading import ColumnOptions
 from pipelines.spans import Span, microseconds
 

@@ -67,15 +67,17 @@ def kernels() -> Finding:
 
     No part of `diagnose`: a run is slower without it, and starts all the same.
     """
-    from hamlet_core.engines.hamlet.kernel_cache import cache_place
+    from hamlet_core.engines.hamlet.jit.cache import cache_place
 
     place = cache_place()
     if place.directory is None:
         cure = "set NUMBA_CACHE_DIR to a directory you can write"
         return Finding("Kernels", False, "no directory to keep them in", cure, "E505")
     if place.damaged:
-        found = f"{place.directory}, {len(place.damaged)} damaged, {place.damaged[0].name} first"
-        cure = f"none is used: what a run needs is compiled again; look at the disk, and rm {place.directory}/*.nb[ci]"
+        first = place.damaged[0].relative_to(place.directory)
+        found = f"{place.directory}, {len(place.damaged)} damaged, {first} first"
+        all_there = " ".join(sorted({f"{path.parent}/*.nb[ci]" for path in place.damaged}))
+        cure = f"none is used: what a run needs is compiled again; look at the disk, and rm {all_there}"
         return Finding("Kernels", False, found, cure)
     kept = f"{place.kernels} compiled" if place.kernels else "none compiled yet, the first run will"
     return Finding("Kernels", True, f"{place.directory}, {kept}")

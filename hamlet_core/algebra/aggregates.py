@@ -14,9 +14,9 @@ from typing import Any, Protocol, TypeAlias
 
 from hamlet_core.algebra.arithmetic import COUNTS, NOTHING, Arithmetic, Measure, Number, Unit, Value, extreme
 from hamlet_core.errors import InvariantError
-from hamlet_core.events import Column
 from hamlet_core.language.syntax import Aggregate, AggregateFunction
 from hamlet_core.pattern.automaton import Position
+from hamlet_core.table.encode import Column
 
 Element: TypeAlias = tuple[Any, ...]
 """(number of trends, one entry per component)."""

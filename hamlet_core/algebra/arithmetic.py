@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Protocol, TypeAlias
 
 from hamlet_core.algebra.decimal_text import decimal_text
-from hamlet_core.predicates.kinds import Kind
+from hamlet_core.table.kinds import Kind
 
 PRIME = 2**61 - 1
 """The modulus of fingerprints: a Mersenne prime."""
@@ -58,7 +58,7 @@ COUNTS = Unit()
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """The columns of a result that say how much: see `hamlet_core.results`."""
+    """The columns of a result that say how much: see `hamlet_core.results.rows`."""
 
     value: float | None = None
     sign: int | None = None

@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet_core.algebra.arithmetic import DROWNED, NOTHING, Measure, Unit, extreme
-from hamlet_core.arrow_arrays import numbers_of
-from hamlet_core.columns import filled
+from hamlet_core.table.arrow import numbers_of
+from hamlet_core.table.columns import filled
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 Doubles: TypeAlias = npt.NDArray[np.float64]

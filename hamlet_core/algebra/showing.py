@@ -28,8 +28,8 @@ from hamlet_core.algebra.measuring import (
     measured_extremes,
     ratio,
 )
-from hamlet_core.arrow_arrays import of_numbers, of_texts
 from hamlet_core.language.syntax import Aggregate, AggregateFunction
+from hamlet_core.table.arrow import of_numbers, of_texts
 
 _EXTREMES = {AggregateFunction.MIN: Role.MINIMUM, AggregateFunction.MAX: Role.MAXIMUM}
 

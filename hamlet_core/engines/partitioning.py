@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet_core.arrow_arrays import of_numbers
-from hamlet_core.columns import filled, validity
-from hamlet_core.encoded import to_list
 from hamlet_core.engines.partitions import GroupKey, shown_value
-from hamlet_core.events import Column, Stream
+from hamlet_core.table.arrow import of_numbers
+from hamlet_core.table.columns import filled, validity
+from hamlet_core.table.encode import Column, Stream
+from hamlet_core.table.stream import to_list
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -84,7 +84,7 @@ def _ordered(codes: _Codes | None, keep: Mask | None, count: int) -> tuple[Integ
         order = None if keep is None or keep.all() else np.flatnonzero(keep)
         kept = count if order is None else len(order)
         return order, np.array([0, kept] if kept else [0], np.int64)
-    from hamlet_core.engines.hamlet.ordering import count_codes, order_codes
+    from hamlet_core.engines.hamlet.input.sorting import count_codes, order_codes
 
     mask = _NO_MASK if keep is None else keep
     if count == 0:
@@ -169,7 +169,7 @@ def _combined(left: _Codes, right: _Codes) -> _Codes:
 
 
 def _dense(values: Integers) -> _Codes:
-    from hamlet_core.engines.hamlet.ordering import dense_codes
+    from hamlet_core.engines.hamlet.input.sorting import dense_codes
 
     codes, size = dense_codes(values)
     return _Codes(codes, 0, max(size, 1))

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 from hamlet_core.algebra.aggregates import Element, Shape
 from hamlet_core.algebra.arithmetic import Arithmetic
 from hamlet_core.engines.prepared import PreparedQuery
-from hamlet_core.events import Stream
 from hamlet_core.instants import iso
 from hamlet_core.pattern.meaning import AnalysedQuery
-from hamlet_core.predicates.kinds import Kind
+from hamlet_core.table.encode import Stream
+from hamlet_core.table.kinds import Kind
 from hamlet_core.windows import WindowSpec
 
 GroupKey: TypeAlias = str

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from hamlet_core.algebra.aggregates import Algebra
-from hamlet_core.events import Stream
 from hamlet_core.pattern.automaton import Automaton, Gap
 from hamlet_core.pattern.conditions import Adjacent
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.evaluate import compile_adjacent, compile_local
+from hamlet_core.table.encode import Stream
 
 Pair: TypeAlias = Callable[[int, int], bool | None]
 """(row of the earlier event, row of the later event) -> may they be adjacent?"""

@@ -1,1 +1,1 @@
-"""Expressions over events: kinds of values, type checks, and compilation to closures (SEMANTICS 2)."""
+"""Expressions over events: type checks, and compilation to closures (SEMANTICS 2)."""

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet_core.columns import filled
-from hamlet_core.encoded import Column, to_list
-from hamlet_core.predicates.kinds import Kind
+from hamlet_core.table.columns import filled
+from hamlet_core.table.kinds import Kind
+from hamlet_core.table.stream import Column, to_list
 
 Codes: TypeAlias = npt.NDArray[np.int64]
 

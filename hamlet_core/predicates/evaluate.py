@@ -17,7 +17,6 @@ from fractions import Fraction
 from typing import Any, TypeAlias, assert_never
 
 from hamlet_core.errors import InvariantError
-from hamlet_core.events import Column, ticks
 from hamlet_core.language.syntax import (
     Arithmetic,
     Attribute,
@@ -38,10 +37,11 @@ from hamlet_core.language.syntax import (
     Timestamp,
 )
 from hamlet_core.predicates.arithmetic import minus, operation, to_double
-from hamlet_core.predicates.kinds import Kind, literal_kind
 from hamlet_core.predicates.like import matcher
 from hamlet_core.predicates.logic import Truth, all_of, any_of, negate
 from hamlet_core.predicates.typing import arithmetic_kind, check
+from hamlet_core.table.encode import Column, ticks
+from hamlet_core.table.kinds import Kind, literal_kind
 
 Evaluator: TypeAlias = Callable[[int, int], Any]
 

@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hamlet_core.language.syntax import Arithmetic, ArithmeticOperator, Expression, Minus
-from hamlet_core.predicates.kinds import Kind
 from hamlet_core.predicates.one_sided import (
     INT64_MAX,
     Columns,
@@ -28,6 +27,7 @@ from hamlet_core.predicates.one_sided import (
     sides,
 )
 from hamlet_core.predicates.typing import arithmetic_kind
+from hamlet_core.table.kinds import Kind
 
 Keys: TypeAlias = tuple[Integers, Mask]
 

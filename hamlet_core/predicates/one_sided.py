@@ -14,15 +14,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from hamlet_core.arrow_arrays import numbers_of
-from hamlet_core.columns import filled
-from hamlet_core.encoded import Column
 from hamlet_core.language.syntax import Attribute, Expression
 from hamlet_core.predicates.distinct import combinations
 from hamlet_core.predicates.evaluate import compile_value
-from hamlet_core.predicates.kinds import Kind
 from hamlet_core.predicates.vectorised import whole_column
 from hamlet_core.predicates.vectors import Form, Unsupported, Vector
+from hamlet_core.table.arrow import numbers_of
+from hamlet_core.table.columns import filled
+from hamlet_core.table.kinds import Kind
+from hamlet_core.table.stream import Column
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 Numbers: TypeAlias = npt.NDArray[Any]

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet_core.columns import filled, frozen, validity
-from hamlet_core.encoded import Column
 from hamlet_core.predicates.distinct import combinations
-from hamlet_core.predicates.kinds import Kind
 from hamlet_core.predicates.truths import Texts
 from hamlet_core.predicates.vectors import Array, Constant, Form, Mask, Unsupported, Vector, doubles
+from hamlet_core.table.columns import filled, frozen, validity
+from hamlet_core.table.kinds import Kind
+from hamlet_core.table.stream import Column
 
 Value: TypeAlias = Vector | Constant | Texts
 

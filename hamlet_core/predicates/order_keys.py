@@ -17,7 +17,7 @@ def order_keys(left: Leaf, right: Leaf) -> tuple[Integers, Integers]:
 
     Integers are their own keys, doubles their bits; what is mixed or neither becomes its rank among all values.
 
-    >>> from hamlet_core.predicates.kinds import Kind
+    >>> from hamlet_core.table.kinds import Kind
     >>> three = Leaf(Kind.INTEGER, np.ones(2, bool), np.array([3, 5]))
     >>> order_keys(three, Leaf(Kind.DOUBLE, np.ones(2, bool), np.array([2.5, 5.0])))
     (array([1, 2]), array([0, 2]))

@@ -28,7 +28,6 @@ from hamlet_core.language.writer import write_expression
 from hamlet_core.predicates.arithmetic import Number, to_double
 from hamlet_core.predicates.distinct import combinations
 from hamlet_core.predicates.evaluate import compile_adjacent
-from hamlet_core.predicates.kinds import Kind
 from hamlet_core.predicates.one_sided import (
     INT64_MAX,
     Constant,
@@ -43,6 +42,7 @@ from hamlet_core.predicates.one_sided import (
 from hamlet_core.predicates.pair_tables import COMPARISONS, STACK, Operation, Steps, height
 from hamlet_core.predicates.separation import MIRRORED, Separator, comparable, plain_form
 from hamlet_core.predicates.typing import arithmetic_kind
+from hamlet_core.table.kinds import Kind
 
 MOST_ENTRIES = 20_000_000
 """The largest table of pairs."""

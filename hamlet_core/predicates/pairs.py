@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hamlet_core.encoded import Column
 from hamlet_core.language.syntax import ComparisonOperator, Conjunction, Expression
 from hamlet_core.predicates.evaluate import compile_adjacent
 from hamlet_core.predicates.one_sided import Columns, Integers, Mask, attributes
 from hamlet_core.predicates.pair_program import Programmer
 from hamlet_core.predicates.pair_tables import COMPARISONS, Operation, PairTables, Shelves, Steps
 from hamlet_core.predicates.separation import Atom, Separator
+from hamlet_core.table.stream import Column
 
 __all__ = ["Ordered", "PairTables", "compile_pairs"]
 

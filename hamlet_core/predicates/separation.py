@@ -18,7 +18,6 @@ from hamlet_core.language.syntax import (
     Negation,
 )
 from hamlet_core.predicates.arithmetic import to_double
-from hamlet_core.predicates.kinds import Kind
 from hamlet_core.predicates.linear import beside, difference_keys, summed
 from hamlet_core.predicates.one_sided import (
     Columns,
@@ -33,6 +32,7 @@ from hamlet_core.predicates.one_sided import (
 )
 from hamlet_core.predicates.order_keys import order_keys
 from hamlet_core.predicates.pair_tables import Shelves
+from hamlet_core.table.kinds import Kind
 
 Atom: TypeAlias = tuple[ComparisonOperator, int, int]
 """Integer column of the earlier event, operator, integer column of the NEXT event: TRUE, FALSE, or NULL."""

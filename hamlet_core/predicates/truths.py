@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from hamlet_core.language.syntax import ComparisonOperator
 from hamlet_core.predicates.comparing import COMPARISONS
-from hamlet_core.predicates.kinds import Kind
 from hamlet_core.predicates.vectors import Constant, Mask, both
+from hamlet_core.table.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True)

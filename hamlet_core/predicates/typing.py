@@ -28,7 +28,7 @@ from hamlet_core.language.syntax import (
     Negation,
     Timestamp,
 )
-from hamlet_core.predicates.kinds import NUMBERS, Kind, literal_kind
+from hamlet_core.table.kinds import NUMBERS, Kind, literal_kind
 
 KindOf: TypeAlias = Callable[[Attribute], Kind | None]
 _Operand: TypeAlias = tuple[Expression, Kind | None]

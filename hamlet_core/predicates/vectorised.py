@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from hamlet_core.encoded import Column
 from hamlet_core.language.syntax import (
     Arithmetic,
     Attribute,
@@ -33,7 +32,6 @@ from hamlet_core.language.syntax import (
 from hamlet_core.predicates.comparing import compare, members
 from hamlet_core.predicates.distinct import combinations
 from hamlet_core.predicates.evaluate import compile_local, compile_value
-from hamlet_core.predicates.kinds import Kind
 from hamlet_core.predicates.like import matcher
 from hamlet_core.predicates.opening import Value, opened, values_of
 from hamlet_core.predicates.truths import (
@@ -61,6 +59,8 @@ from hamlet_core.predicates.vectors import (
     opposite,
     valid_of,
 )
+from hamlet_core.table.kinds import Kind
+from hamlet_core.table.stream import Column
 
 __all__ = ["local_mask", "values_of"]
 

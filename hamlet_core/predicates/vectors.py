@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet_core.language.syntax import ArithmeticOperator
-from hamlet_core.predicates.kinds import Kind
+from hamlet_core.table.kinds import Kind
 
 LEAST, MOST = -(2**63), 2**63 - 1
 _EXACT_DOUBLES = 2**53

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from hamlet_core.columns import plain_type
 from hamlet_core.errors import StreamError
+from hamlet_core.table.columns import plain_type
 
 Fields = list[bytes]
 

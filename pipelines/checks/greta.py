@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet_core import EventSchema, Query, QueryPlan, run
-from hamlet_core.events import TIME_UNITS
 from hamlet_core.language.syntax import Aggregate, AggregateFunction
+from hamlet_core.table.encode import TIME_UNITS
 from pipelines.checks.differences import Difference, Row, differences
 from pipelines.checks.raw_events import RawEvents, key_of_group
 from pipelines.checks.sampling import Ending, Sample, draw

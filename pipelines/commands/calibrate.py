@@ -12,7 +12,7 @@ import click
 from pipelines.commands.options import debug_option
 
 if TYPE_CHECKING:
-    from hamlet_core.calibrating import Calibration
+    from hamlet_core.bench.calibrate import Calibration
 
 EPILOG = """\b
 Examples:
@@ -35,14 +35,14 @@ def calibrate(*, out: str | None, dry_run: bool) -> None:
     The constants price sharing for the cost model `measured`. They change what a run costs, never its answer.
     Takes half a minute, on a machine that does nothing else.
     """
-    from hamlet_core import calibrating
+    from hamlet_core.bench import calibrate as measuring
     from hamlet_core.sharing.calibration import constants_file, write_constants
 
     path = Path(out) if out is not None else constants_file()
     if path is None and not dry_run:
         raise click.UsageError("there is no configuration folder on this machine: give --out FILE.")
     _warn_if_busy()
-    measured = calibrating.calibrate(_progress)
+    measured = measuring.calibrate(_progress)
     for line in _lines(measured):
         click.echo(line)
     if dry_run or path is None:

@@ -52,8 +52,8 @@ def explain(
     With events it is also run, to show what was shared, why, and what that saved.
     """
     import hamlet_core
+    from hamlet_core.describe.sharing import decided_lines
     from hamlet_core.engines.registry import DEFAULT_ENGINE
-    from hamlet_core.sharing_text import decided_lines
     from pipelines.reading import discover, read_all
     from pipelines.showing.rejected import summary
 

@@ -86,8 +86,8 @@ def run(
     and aggregate.
     """
     import hamlet_core
+    from hamlet_core.describe.warnings import advice
     from hamlet_core.engines.registry import DEFAULT_ENGINE
-    from hamlet_core.template.advice import advice
     from pipelines.showing.output import check_output, write
 
     text = read_workload(workload).text

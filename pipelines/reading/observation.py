@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet_core.arrow_arrays import numbers_of
+from hamlet_core.table.arrow import numbers_of
 from pipelines.reading.values import (
     BOOLEAN_TEXT,
     DATE_TEXT,

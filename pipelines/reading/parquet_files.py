@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hamlet_core.columns import filled
+from hamlet_core.table.columns import filled
 from pipelines.reading.chunks import BrokenRecord, Chunk, Numbers, UnreadableFileError, shown
 from pipelines.reading.opening import open_file
 from pipelines.reading.reasons import Reason

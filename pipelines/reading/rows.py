@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet_core.columns import filled
+from hamlet_core.table.columns import filled
 from pipelines.reading.chunks import BrokenRecord, Chunk, UnreadableFileError
 from pipelines.reading.columns import ColumnOptions
 from pipelines.reading.csv_text import read_csv

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet_core.arrow_arrays import of_texts
-from hamlet_core.columns import filled
+from hamlet_core.table.arrow import of_texts
+from hamlet_core.table.columns import filled
 from pipelines.reading.declared import plain_type
 from pipelines.reading.parquet_files import scalar_text
 from pipelines.reading.reasons import Reason

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet_core.arrow_arrays import numbers_of, of_numbers, scalar_of
+from hamlet_core.table.arrow import numbers_of, of_numbers, scalar_of
 from pipelines.reading.reasons import Reason
 
 TIMESTAMP = pa.timestamp("us", "UTC")

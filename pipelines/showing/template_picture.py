@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hamlet_core.describe.template import names_of
 from hamlet_core.pattern.meaning import analyse_workload
-from hamlet_core.template.drawing import names_of
 from hamlet_core.template.merged import MergedTemplate, Transition
 from hamlet_core.template.sharable import SharableSet
 from hamlet_core.template.workload import PartitionClass, plan_workload

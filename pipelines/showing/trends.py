@@ -9,7 +9,7 @@ from typing import IO
 
 import click
 
-from hamlet_core.why import BoundEvent, Why
+from hamlet_core.describe.why import BoundEvent, Why
 
 
 def group_given(text: str) -> str:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from hamlet_core import DECISION_SCHEMA
-from hamlet_core.decisions import summarised
+from hamlet_core.sharing.log import summarised
 from pipelines.settings import JobSettings
 from pipelines.spans import Span, microseconds
 from resources import tables

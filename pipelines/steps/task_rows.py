@@ -22,10 +22,10 @@ from pyspark import SparkContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from hamlet_core import EventSchema, QueryPlan, Workload, result_schema, run_part
-from hamlet_core.decisions import summarised
 from hamlet_core.errors import HamletError
-from hamlet_core.events import TIME_UNITS
-from hamlet_core.folded import Part
+from hamlet_core.results.folded import Part
+from hamlet_core.sharing.log import summarised
+from hamlet_core.table.encode import TIME_UNITS
 from pipelines.settings import ExecuteOptions
 from pipelines.spans import Span, microseconds
 from pipelines.steps.decisions import MOST_OF_A_TASK, Slot, nothing_decided, of_span, packed

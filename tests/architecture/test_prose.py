@@ -15,6 +15,8 @@ CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 # A path of ours: starts in one of our folders, or is a file at the top.
 FOLDERS = ("hamlet_core", "pipelines", "resources", "tests", "docs", "examples", ".ci")
+# A module in a room of the compiled engine is named from there.
+ENGINE = ROOT / "hamlet_core/engines/hamlet"
 SYMBOL = re.compile(r"(?:hamlet_core|pipelines|resources)(?:\.\w+)+")
 TARGET = re.compile(r"\bmake ([a-z]+)\b")
 
@@ -60,11 +62,13 @@ def test_prose_names_what_exists(path: Path) -> None:
     code = in_code(path)
     words = [word for line in code for word in re.findall(r"[\w./*-]+", line)]
     paths = {word for word in words if "/" in word and word.split("/")[0] in FOLDERS}
+    modules = {word for word in words if word.endswith(".py") and (ENGINE / word.split("/")[0]).is_dir()}
     symbols = {name for line in code for name in SYMBOL.findall(line) if not (ROOT / name).exists()}
     targets = {target for line in code for target in TARGET.findall(line)}
     links = {link for link in LINK.findall(path.read_text(encoding="utf-8")) if "://" not in link}
     wrong = [
         *(f"path {name}" for name in sorted(paths) if not exists(name)),
+        *(f"module {name}" for name in sorted(modules) if not (ENGINE / name).is_file()),
         *(f"symbol {name}" for name in sorted(symbols) if not symbol_exists(name)),
         *(f"make {target}" for target in sorted(targets - make_targets())),
         *(f"link {link}" for link in sorted(links) if not (path.parent / link).exists()),

@@ -43,7 +43,7 @@ class Subject:
         """
         if self.engine != "hamlet":
             return self.run(text, table, arithmetic, policy=policy)
-        from hamlet_core.kernels_alone import prepare_bench
+        from hamlet_core.bench.kernels import prepare_bench
 
         if arithmetic != "scaled":
             force["arithmetic"] = arithmetic

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet_core import EventSchema, check_columns, execute, explain, merge_partials, partials, plan, run
-from hamlet_core.results import PARTIAL_SCHEMA
+from hamlet_core.results.rows import PARTIAL_SCHEMA
 
 COUNT = "RETURN COUNT(*) PATTERN A a+ WITHIN 10 s"
 SUM = "RETURN SUM(a.v) PATTERN A a+ WITHIN 10 s"

@@ -20,28 +20,32 @@ GRETA, TWO_STEP = "engines/greta.py", "engines/two_step.py"
 PARTITIONS, PREPARED = "engines/partitions.py", "engines/prepared.py"
 AGGREGATES, ARITHMETIC = "algebra/aggregates.py", "algebra/arithmetic.py"
 CONSTRUCTION = "pattern/construction.py"
-BURSTS, PROGRAM = "engines/hamlet/burst_kernel.py", "engines/hamlet/burst_program.py"
-COEFFICIENTS, LANES = "engines/hamlet/burst_coefficients.py", "engines/hamlet/burst_lanes.py"
-NEGATIONS, WINDOWS = "engines/hamlet/burst_negations.py", "engines/hamlet/burst_windows.py"
+BURSTS, PROGRAM = "engines/hamlet/bursts/kernel.py", "engines/hamlet/bursts/program.py"
+COEFFICIENTS, LANES = "engines/hamlet/bursts/coefficients.py", "engines/hamlet/bursts/blocks.py"
+NEGATIONS, WINDOWS = "engines/hamlet/bursts/negation.py", "engines/hamlet/bursts/windows.py"
 GROWTH, WAITING, LANES, SLOTS = (
-    "engines/hamlet/burst_coefficients.py",
-    "engines/hamlet/burst_negations.py",
-    "engines/hamlet/burst_lanes.py",
-    "engines/hamlet/burst_windows.py",
+    "engines/hamlet/bursts/coefficients.py",
+    "engines/hamlet/bursts/negation.py",
+    "engines/hamlet/bursts/blocks.py",
+    "engines/hamlet/bursts/windows.py",
 )
-EVENTS, TREES = "engines/hamlet/event_kernel.py", "engines/hamlet/event_trees.py"
+EVENTS, TREES = "engines/hamlet/events/kernel.py", "engines/hamlet/automaton/trees.py"
 SETS, GAPS, PATHS = (
-    "engines/hamlet/event_sets.py",
-    "engines/hamlet/event_gaps.py",
-    "engines/hamlet/event_paths.py",
+    "engines/hamlet/automaton/sets.py",
+    "engines/hamlet/automaton/negation.py",
+    "engines/hamlet/automaton/paths.py",
 )
 STEADY, ORDERED, SHARED_LANES = (
-    "engines/hamlet/event_steady.py",
-    "engines/hamlet/event_ordered.py",
-    "engines/hamlet/event_lanes.py",
+    "engines/hamlet/events/steady.py",
+    "engines/hamlet/graphlets/ordered.py",
+    "engines/hamlet/graphlets/snapshots.py",
 )
-NUMBERS, VALUES = "engines/hamlet/numbers.py", "engines/hamlet/values.py"
-CLASSES, WHOLES, ENGINE = "engines/hamlet/classes.py", "engines/hamlet/wholes.py", "engines/hamlet/engine.py"
+NUMBERS, VALUES = "engines/hamlet/numbers/semiring.py", "engines/hamlet/numbers/columns.py"
+CLASSES, WHOLES, ENGINE = (
+    "engines/hamlet/input/query_class.py",
+    "engines/hamlet/numbers/exact.py",
+    "engines/hamlet/engine.py",
+)
 
 FAULTS = (
     # --- time and windows
@@ -296,20 +300,20 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     ),
     Fault(
         "a window contains its end (compiled)",
-        "engines/hamlet/slicing.py",
+        "engines/hamlet/input/windows.py",
         "indices[closing] * slide + within <= time[event]:",
         "indices[closing] * slide + within < time[event]:",
     ),
     Fault(
         "bursts with ties are not counted",
-        "engines/hamlet/burst_kernel.py",
+        "engines/hamlet/bursts/kernel.py",
         "folded += count if count >= 0 else _alive(code, event, end)",
         "folded += max(count, 0)",
     ),
     # --- the compiled engine: classes and numbers
     Fault(
         "a window that begins at a cut is in two stretches",
-        "engines/hamlet/stretches.py",
+        "engines/hamlet/input/chunks.py",
         "spec.indices(last).stop if high is None else _from(spec, high),",
         "spec.indices(last).stop if high is None else _from(spec, high) + 1,",
     ),
@@ -321,7 +325,7 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     ),
     Fault(
         "predicates of different aliases on one type are one",
-        "engines/hamlet/local_predicates.py",
+        "engines/hamlet/input/predicate_bits.py",
         "(len(singles), one))[0] for one in own}",
         "(len(singles), one))[0] for one in own[:1]}",
     ),

@@ -15,7 +15,7 @@ from hamlet_core.algebra.aggregates import Component, Role, components
 from hamlet_core.algebra.arithmetic import ARITHMETICS
 from hamlet_core.language.syntax import Workload
 from hamlet_core.pattern.meaning import analyse_workload
-from hamlet_core.work import Counters
+from hamlet_core.results.counters import Counters
 from tests.golden.harness import TOLERANCE, Key, row_key
 
 Rows = dict[Key, dict[str, Any]]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from math import gcd, inf
 
-from hamlet_core.engines.hamlet.event_groups import SPARE
+from hamlet_core.engines.hamlet.program.groups import SPARE
 from hamlet_core.sharing.burst import Access, Burst, Decision, OpenGraphlet, Outcome, QuerySet, Storage
 from hamlet_core.sharing.costs import CostModel, plan_cost
 from hamlet_core.sharing.decide import decide

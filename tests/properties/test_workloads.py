@@ -6,9 +6,11 @@ from unittest import mock
 
 import pytest
 
-from hamlet_core.engines.hamlet import burst_layout, engine, event_equals
-from hamlet_core.engines.hamlet.equal_totals import equal_totals
-from hamlet_core.engines.hamlet.stretches import Limits, stretches
+from hamlet_core.engines.hamlet import engine
+from hamlet_core.engines.hamlet.bursts import layout
+from hamlet_core.engines.hamlet.equal_states import equal_totals
+from hamlet_core.engines.hamlet.input.chunks import Limits, stretches
+from hamlet_core.engines.hamlet.program import equal_states
 from tests.properties import agreement, workloads
 from tests.properties.constructs import AGGREGATES, CLAUSES, PATTERNS, constructs
 
@@ -54,8 +56,8 @@ def check(seeds):
         policy = "never" if seed % 4 == 0 else "dynamic"
         with (
             mock.patch.object(engine, "stretches", cutting),
-            mock.patch.object(burst_layout, "equal_totals", equals),
-            mock.patch.object(event_equals, "equal_totals", equals),
+            mock.patch.object(layout, "equal_totals", equals),
+            mock.patch.object(equal_states, "equal_totals", equals),
         ):
             wrong, counters = agreement.compare(case.workload, case.table(), case.schema, policy=policy)
         assert wrong == [], (seed, case)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hamlet_core import DECISION_SCHEMA
-from hamlet_core.folded import Part
+from hamlet_core.results.folded import Part
 from pipelines.settings import JobSettings, NamedWorkload
 from pipelines.spans import Partition, Span
 from pipelines.steps import file_tasks

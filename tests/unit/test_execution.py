@@ -26,7 +26,7 @@ from hamlet_core import (
     run_part,
 )
 from hamlet_core.language.syntax import Workload
-from hamlet_core.work import Counters
+from hamlet_core.results.counters import Counters
 
 TEXT = """
 pairs: RETURN COUNT(*), SUM(b.v), AVG(b.v), MIN(b.v), MAX(b.v)

@@ -15,21 +15,21 @@ import numpy as np
 from hamlet_core.algebra.aggregates import LATTICE, Component, Role
 from hamlet_core.algebra.arithmetic import PRIME
 from hamlet_core.algebra.measuring import Extremes, Numbers
-from hamlet_core.engines.hamlet.arenas import LatticeValues, ScaledValues
-from hamlet_core.engines.hamlet.bursts import burst_jobs
-from hamlet_core.engines.hamlet.classes import QueryClass, class_events, classes_of
+from hamlet_core.engines.hamlet.accumulators import Strand, lattice_strands, number_strands
+from hamlet_core.engines.hamlet.bursts.fold import burst_jobs
+from hamlet_core.engines.hamlet.input.chunks import Limits, Stretch, stretches
+from hamlet_core.engines.hamlet.input.query_class import QueryClass, class_events, classes_of
+from hamlet_core.engines.hamlet.numbers.arenas import LatticeValues, ScaledValues
+from hamlet_core.engines.hamlet.numbers.columns import Keys, keys, scaled_columns, values_of_keys
+from hamlet_core.engines.hamlet.numbers.exact import Wholes, prime_count
+from hamlet_core.engines.hamlet.numbers.residues import primes
 from hamlet_core.engines.hamlet.passes import ClassPasses, Lattice, Results, Scaled, folds_by_bursts
-from hamlet_core.engines.hamlet.residues import primes
-from hamlet_core.engines.hamlet.strands import Strand, lattice_strands, number_strands
-from hamlet_core.engines.hamlet.stretches import Limits, Stretch, stretches
-from hamlet_core.engines.hamlet.values import Keys, keys, scaled_columns, values_of_keys
-from hamlet_core.engines.hamlet.wholes import Wholes, prime_count
-from hamlet_core.events import Stream
 from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.results.counters import Work
+from hamlet_core.results.totals import Totals
 from hamlet_core.sharing.options import Sharing
-from hamlet_core.totals import Totals
+from hamlet_core.table.encode import Stream
 from hamlet_core.windows import WindowSpec
-from hamlet_core.work import Work
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,35 +13,35 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from hamlet_core.engines.hamlet import bursts
-from hamlet_core.engines.hamlet.arenas import (
+from hamlet_core.engines.hamlet.accumulators import Strand
+from hamlet_core.engines.hamlet.bursts import fold as bursts
+from hamlet_core.engines.hamlet.bursts.fold import Done
+from hamlet_core.engines.hamlet.bursts.program import bursts_fold
+from hamlet_core.engines.hamlet.bursts.tables import BurstProgram
+from hamlet_core.engines.hamlet.events.fold import (
+    Workload,
+    adjacent_conditions,
+    fold_events_class,
+    fold_residues,
+)
+from hamlet_core.engines.hamlet.graphlets.log import Decided
+from hamlet_core.engines.hamlet.input.frame import DEAD, Events, Jobs
+from hamlet_core.engines.hamlet.input.query_class import ClassEvents, QueryClass
+from hamlet_core.engines.hamlet.numbers.arenas import (
     ABSENT,
     ZERO_EXPONENT,
     LatticeNumbers,
     PlainNumbers,
     ScaledNumbers,
 )
-from hamlet_core.engines.hamlet.burst_program import bursts_fold
-from hamlet_core.engines.hamlet.burst_tables import BurstProgram
-from hamlet_core.engines.hamlet.bursts import Done
-from hamlet_core.engines.hamlet.classes import ClassEvents, QueryClass
-from hamlet_core.engines.hamlet.decision_log import Decided
-from hamlet_core.engines.hamlet.event_class import (
-    Workload,
-    adjacent_conditions,
-    fold_events_class,
-    fold_residues,
-)
-from hamlet_core.engines.hamlet.event_program import grouped_strands
-from hamlet_core.engines.hamlet.frame import DEAD, Events, Jobs
-from hamlet_core.engines.hamlet.pane_choice import PRICES, RESIDUES
-from hamlet_core.engines.hamlet.residues import residue_arena, times_constants
-from hamlet_core.engines.hamlet.sliding import Sliding
-from hamlet_core.engines.hamlet.strands import Strand
-from hamlet_core.events import Stream
+from hamlet_core.engines.hamlet.numbers.residues import residue_arena, times_constants
+from hamlet_core.engines.hamlet.panes.choice import PRICES, RESIDUES
+from hamlet_core.engines.hamlet.panes.sliding import Sliding
+from hamlet_core.engines.hamlet.program.builder import grouped_strands
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.pairs import compile_pairs
 from hamlet_core.sharing.options import Sharing
+from hamlet_core.table.encode import Stream
 from hamlet_core.windows import Panes
 
 Results: TypeAlias = list[list[Any]]

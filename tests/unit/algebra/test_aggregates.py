@@ -20,10 +20,10 @@ from hamlet_core.algebra.aggregates import (
     components,
 )
 from hamlet_core.algebra.arithmetic import ARITHMETICS, COUNTS, Measure
-from hamlet_core.events import Column
 from hamlet_core.language.parser import parse_syntax
 from hamlet_core.pattern.automaton import Position
-from hamlet_core.predicates.kinds import Kind
+from hamlet_core.table.encode import Column
+from hamlet_core.table.kinds import Kind
 
 EXACT, SCALED = ARITHMETICS["exact"], ARITHMETICS["scaled"]
 POSITIONS = (Position(0, "A", "a"), Position(1, "B", "b"))

@@ -22,7 +22,7 @@ from hamlet_core.algebra.arithmetic import (
     extreme,
     fraction_text,
 )
-from hamlet_core.predicates.kinds import Kind
+from hamlet_core.table.kinds import Kind
 
 EXACT, SCALED, MODULAR = (ARITHMETICS[name] for name in ("exact", "scaled", "modular"))
 DOUBLES, CENTS = Unit(Kind.DOUBLE), Unit(Kind.DECIMAL, 2)

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hamlet_core import EventSchema
-from hamlet_core.engines.hamlet.ordering import count_codes, dense_codes, order_codes
+from hamlet_core.engines.hamlet.input.sorting import count_codes, dense_codes, order_codes
 from hamlet_core.engines.partitioning import partition
 from hamlet_core.engines.partitions import partitions
-from hamlet_core.events import encode
+from hamlet_core.table.encode import encode
 
 MOMENT = datetime(2015, 1, 1, 8, tzinfo=UTC)
 KINDS = {

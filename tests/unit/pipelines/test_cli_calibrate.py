@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hamlet_core import calibrating
-from hamlet_core.calibrating import Calibration
+from hamlet_core.bench import calibrate as calibrating
+from hamlet_core.bench.calibrate import Calibration
 from hamlet_core.sharing.calibration import VARIABLE, constants_in_use, read_constants
 from hamlet_core.sharing.costs import Constants
 from pipelines.cli import main

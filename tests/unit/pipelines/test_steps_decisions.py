@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hamlet_core import DECISION_SCHEMA, EventSchema, parse, plan
-from hamlet_core.folded import Part
+from hamlet_core.results.folded import Part
 from pipelines.settings import ExecuteOptions
 from pipelines.spans import Partition, Span, moment
 from pipelines.steps import decisions as decisions_step

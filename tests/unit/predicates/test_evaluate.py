@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hamlet_core.errors import InvariantError, QueryMeaningError
-from hamlet_core.events import Column
 from hamlet_core.language.syntax import (
     Arithmetic,
     ArithmeticOperator,
@@ -32,7 +31,8 @@ from hamlet_core.language.syntax import (
     Timestamp,
 )
 from hamlet_core.predicates.evaluate import compile_adjacent, compile_local
-from hamlet_core.predicates.kinds import Kind
+from hamlet_core.table.encode import Column
+from hamlet_core.table.kinds import Kind
 
 PLUS, LESS, TIMES, OVER, REST = map(ArithmeticOperator, "+-*/%")
 SIGNS = {sign.value: sign for sign in ComparisonOperator}

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hamlet_core.events import Column
 from hamlet_core.language.syntax import (
     Attribute,
     Conjunction,
@@ -20,8 +19,9 @@ from hamlet_core.language.syntax import (
     Negation,
 )
 from hamlet_core.predicates.evaluate import compile_adjacent, compile_local
-from hamlet_core.predicates.kinds import Kind
 from hamlet_core.predicates.logic import Truth, all_of, any_of, negate
+from hamlet_core.table.encode import Column
+from hamlet_core.table.kinds import Kind
 
 #        right:  T    F    N
 AND = {"T": "T    F    N", "F": "F    F    F", "N": "N    F    N"}

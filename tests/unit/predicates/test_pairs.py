@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from hamlet_core.encoded import Column
-from hamlet_core.engines.hamlet.exact_numbers import (
+from hamlet_core.engines.hamlet.automaton.condition_arithmetic import (
     difference_fits,
     divided,
     order_with_double,
@@ -20,7 +19,7 @@ from hamlet_core.engines.hamlet.exact_numbers import (
     rest,
     sum_fits,
 )
-from hamlet_core.engines.hamlet.pairs import holds
+from hamlet_core.engines.hamlet.automaton.conditions import holds
 from hamlet_core.errors import QueryMeaningError, StreamError
 from hamlet_core.language.syntax import (
     Arithmetic,
@@ -44,11 +43,12 @@ from hamlet_core.language.syntax import (
 from hamlet_core.predicates import pair_program
 from hamlet_core.predicates.arithmetic import divide, modulo
 from hamlet_core.predicates.evaluate import compile_adjacent
-from hamlet_core.predicates.kinds import Kind
 from hamlet_core.predicates.one_sided import sides
 from hamlet_core.predicates.order_keys import double_keys
 from hamlet_core.predicates.pair_tables import Operation
 from hamlet_core.predicates.pairs import Ordered, PairTables, compile_pairs
+from hamlet_core.table.kinds import Kind
+from hamlet_core.table.stream import Column
 from tests.properties.predicates import adjacent
 
 PLUS, LESS, TIMES, OVER, REST = map(ArithmeticOperator, "+-*/%")

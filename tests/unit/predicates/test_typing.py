@@ -26,8 +26,8 @@ from hamlet_core.language.syntax import (
     Negation,
     Timestamp,
 )
-from hamlet_core.predicates.kinds import Kind
 from hamlet_core.predicates.typing import arithmetic_kind, check, comparable, infer
+from hamlet_core.table.kinds import Kind
 
 PLUS, LESS, TIMES, OVER, REST = map(ArithmeticOperator, "+-*/%")
 EQUAL, BELOW = ComparisonOperator.EQUAL, ComparisonOperator.LESS

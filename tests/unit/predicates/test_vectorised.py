@@ -12,9 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hamlet_core.encoded import Column
 from hamlet_core.errors import HamletError, InvariantError, QueryMeaningError
-from hamlet_core.events import EventSchema, encode
 from hamlet_core.language.syntax import (
     Arithmetic,
     ArithmeticOperator,
@@ -36,8 +34,10 @@ from hamlet_core.language.syntax import (
 )
 from hamlet_core.predicates import vectorised
 from hamlet_core.predicates.evaluate import compile_local
-from hamlet_core.predicates.kinds import Kind
 from hamlet_core.predicates.vectorised import local_mask, values_of
+from hamlet_core.table.encode import EventSchema, encode
+from hamlet_core.table.kinds import Kind
+from hamlet_core.table.stream import Column
 from tests.properties import predicates
 
 D = Decimal

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from hamlet_core.engines.hamlet.kernel_cache import cache_place
+from hamlet_core.engines.hamlet.jit.cache import cache_place
 from hamlet_core.errors import HamletError
 from resources import doctor
 from resources.doctor import EnvironmentProblem, Finding, diagnose, require_healthy, size_in_bytes
@@ -174,7 +174,7 @@ def test_kernels_are_kept_where_one_can_write(monkeypatch: pytest.MonkeyPatch, t
 def test_without_a_place_for_kernels_there_is_a_cure_and_no_refusal(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("hamlet_core.engines.hamlet.kernel_cache._Kernels._locator_classes", ())
+    monkeypatch.setattr("hamlet_core.engines.hamlet.jit.cache._Kernels._locator_classes", ())
     line = doctor.kernels().line
     assert line == "Kernels: no directory to keep them in -> set NUMBA_CACHE_DIR to a directory you can write"
     assert "Kernels" not in findings(warehouse=tmp_path, chosen=LOCAL)
@@ -182,12 +182,12 @@ def test_without_a_place_for_kernels_there_is_a_cure_and_no_refusal(
 
 def test_damaged_kernels_are_counted_with_a_cure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
-    directory = cache_place().directory
-    assert directory is not None
+    assert cache_place().directory == tmp_path
+    (directory,) = tmp_path.iterdir()  # that of a room
     (directory / "fold.1.nbc").write_bytes(b"HAMLET1\nnothing that fits")
     finding = doctor.kernels()
     assert not finding.ok
     assert finding.line == (
-        f"Kernels: {directory}, 1 damaged, fold.1.nbc first -> none is used: what a run needs is compiled again;"
+        f"Kernels: {tmp_path}, 1 damaged, {directory.name}/fold.1.nbc first -> none is used: what a run needs is compiled again;"
         f" look at the disk, and rm {directory}/*.nb[ci]"
     )

@@ -4,12 +4,12 @@ from dataclasses import fields
 
 import pytest
 
-from hamlet_core.results import DECISION_SCHEMA
+from hamlet_core.results.counters import Counters
+from hamlet_core.results.rows import DECISION_SCHEMA
 from hamlet_core.sharing.burst import Outcome
 from hamlet_core.sharing.costs import Constants
 from hamlet_core.sharing.options import CHOICES, COST_MODELS, POLICIES
 from hamlet_core.sharing.reasons import Reason
-from hamlet_core.work import Counters
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "sharing.md").read_text("utf-8")

@@ -5,8 +5,8 @@ import pickle
 from hypothesis import given, settings
 
 from hamlet_core import QueryMeaningError
+from hamlet_core.describe.template import template_lines, template_mermaid
 from hamlet_core.pattern.meaning import analyse_workload
-from hamlet_core.template.drawing import template_lines, template_mermaid
 from hamlet_core.template.merged import merge
 from tests.properties import strategies
 from tests.unit.template.workloads import analysed

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from hamlet_core import EventSchema, explain, plan
-from hamlet_core.template.advice import advice
+from hamlet_core.describe.warnings import advice
 
 
 def one(text: str):

@@ -1,0 +1,54 @@
+"""The kernels alone, for benchmarks: everything before them done once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from hamlet_core.engines.hamlet.engine import Question, prepare, totals
+from hamlet_core.engines.hamlet.input.chunks import Stretch
+from hamlet_core.engines.hamlet.input.query_class import classes_of
+from hamlet_core.engines.hamlet.passes import ClassPasses
+from hamlet_core.execution import prepared_questions
+from hamlet_core.results.counters import Work
+from hamlet_core.results.totals import Totals
+from hamlet_core.table.encode import EventSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A workload over encoded events, partitioned and sliced into windows, its programs made by the first fold."""
+
+    classes: list[tuple[list[Question], ClassPasses]]
+    arithmetic: str
+
+    def fold(self) -> list[Totals]:
+        """Run the kernels and read their results, as if for the first time."""
+        for _, passes in self.classes:
+            passes.forget()
+        return [
+            one for questions, passes in self.classes for one in totals(questions, passes, self.arithmetic)
+        ]
+
+    def work(self) -> Work:
+        """What the last fold decided."""
+        work = Work()
+        for _, passes in self.classes:
+            for decided in passes.decided:
+                decided.add_to(work)
+        return work
+
+
+def prepare_bench(
+    text: str, table: pa.Table, schema: EventSchema, *, arithmetic: str = "scaled", **force: Any
+) -> Prepared:
+    """Encode a workload's events; `force`: keywords of `engine.fold_workload`."""
+    questions, stream = prepared_questions(text, table, schema, arithmetic)
+    specs = [question.spec for question in questions]
+    classes = []
+    for own in classes_of([question.analysed for question in questions]):
+        passes = prepare(own, specs, Stretch(stream), text, **force)
+        classes.append(([questions[place] for place in own.places], passes))
+    return Prepared(classes, arithmetic)

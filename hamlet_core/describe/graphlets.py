@@ -1,0 +1,103 @@
+"""Which positions may share graphlets, said before any event: the groups that a run would find, for EXPLAIN.
+
+Column types are not looked at, so that what a table tells (which conditions can be rearranged) is left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hamlet_core.algebra.aggregates import LATTICE, Component, Role, components
+from hamlet_core.algebra.arithmetic import ARITHMETICS
+from hamlet_core.engines.hamlet.accumulators import UNIT_WEIGHT, Strand, number_strands
+from hamlet_core.engines.hamlet.engine import with_magnitudes
+from hamlet_core.engines.hamlet.events.fold import adjacent_conditions
+from hamlet_core.engines.hamlet.input.query_class import QueryClass, classes_of
+from hamlet_core.engines.hamlet.passes import folds_by_bursts
+from hamlet_core.engines.hamlet.program.builder import builder_of
+from hamlet_core.engines.hamlet.program.groups import Finder, Group
+from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.template.access import Access, access_paths
+from hamlet_core.template.sharable import window_of
+
+
+@dataclass(frozen=True, slots=True)
+class GraphletPlan:
+    """Queries that may share graphlets of a type: what these open with, and what is kept without them."""
+
+    type: str
+    queries: tuple[int, ...]
+    """Places in the workload, ascending."""
+    totals: int
+    """Different ones: equal totals are one in any case."""
+    access: Access
+    """How an event finds the older events that it may follow."""
+    lanes: int
+    """Snapshot lanes that a graphlet of all of them opens with, each of `lane_numbers` numbers."""
+    lane_numbers: int
+    numbers: int
+    """That the totals keep alone; sums included."""
+    gains: bool
+    """Whether a graphlet without disagreement has fewer numbers than all queries have."""
+    closed_form: bool
+    """The burst kernel folds a burst for each query at once, unless graphlets are kept everywhere."""
+
+
+def graphlet_plans(workload: Sequence[AnalysedQuery]) -> tuple[GraphletPlan, ...]:
+    """In the order of the classes of the workload, and of the queries in each."""
+    return tuple(plan for own in classes_of(workload) for plan in _of_class(own))
+
+
+def _of_class(own: QueryClass) -> Iterator[GraphletPlan]:
+    strands = _strands(own.queries)
+    for window in dict.fromkeys(map(window_of, own.queries)):
+        here = [one for one in strands if window_of(one.analysed) == window]
+        for closed_form in (False, True):
+            chosen = [one for one in here if folds_by_bursts(one.analysed) == closed_form]
+            for group in _groups(own, chosen):
+                yield _plan(own, chosen, group, closed_form=closed_form)
+
+
+def _strands(queries: Sequence[AnalysedQuery]) -> list[Strand]:
+    scaled = ARITHMETICS["scaled"]
+    parts = [with_magnitudes(components(one.query.aggregates, one.operands, scaled)) for one in queries]
+    columns: dict[Component, int] = {}
+    known: dict[tuple[str, Role], int] = {}
+    for part in (part for own in parts for part in own if part.role not in LATTICE):
+        columns[part] = (
+            UNIT_WEIGHT
+            if part.attribute is None
+            else known.setdefault((part.attribute, part.role), len(known))
+        )
+    return number_strands(queries, parts, columns)
+
+
+def _groups(own: QueryClass, strands: Sequence[Strand]) -> list[Group]:
+    """Every group of two or more, whether it can gain or not."""
+    _, conditions = adjacent_conditions(own.queries)
+    types = sorted(set().union(*(one.analysed.automaton.types() for one in strands)))
+    codes = {name: code for code, name in enumerate(types)}
+    builder = builder_of(strands, codes, own.local.predicates, conditions, 0)
+    builder.find_equals(share=True)
+    if len(builder.paths()) < 2:
+        return []
+    return Finder(strands, builder.paths(), builder.folds, builder.same).groups(everywhere=True)
+
+
+def _plan(own: QueryClass, strands: Sequence[Strand], group: Group, *, closed_form: bool) -> GraphletPlan:
+    first, position = group.places[0]
+    paths = access_paths(strands[first].analysed)
+    widths = [strands[place[0]].width for place in group.places]
+    everyone = sum(len(queries) * width for queries, width in zip(group.queries, widths, strict=True))
+    return GraphletPlan(
+        group.type,
+        tuple(sorted({own.places[query] for queries in group.queries for query in queries})),
+        len(group.places),
+        next(step.access for step in paths if step.source == step.target == position),
+        1 if group.condition < 0 else len(set(group.inputs.values())),
+        group.unit,
+        sum(widths),
+        group.may_gain(everyone),
+        closed_form,
+    )

@@ -1,0 +1,283 @@
+"""Every stage of a workload as text a person can read, with its automaton as a Mermaid picture. Read-only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from hamlet_core.describe.sharing import graphlet_text
+from hamlet_core.describe.template import names_of, quoted
+from hamlet_core.describe.warnings import advice
+from hamlet_core.describe.workload import path_text, workload_lines
+from hamlet_core.engines.registry import DEFAULT_ENGINE, Options
+from hamlet_core.engines.two_step import TREND_LIMIT
+from hamlet_core.execution import check_columns, plan
+from hamlet_core.language.literals import duration_text
+from hamlet_core.language.parser import parse_syntax
+from hamlet_core.language.syntax import AggregateFunction, Atom, Pattern, Workload
+from hamlet_core.language.writer import write_pattern, write_query
+from hamlet_core.pattern.automaton import Automaton, Gap
+from hamlet_core.pattern.construction import negated_patterns
+from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload, position_sets
+from hamlet_core.sharing.options import Sharing
+from hamlet_core.table.encode import EventSchema, table_kinds
+from hamlet_core.table.kinds import Kind
+from hamlet_core.template.access import Access, access_paths, conditions_text, scanned_pairs
+from hamlet_core.template.plan import QueryPlan
+from hamlet_core.template.workload import Path, PlannedQuery, WorkloadPlan, plan_workload
+
+
+def explain(
+    workload: Workload | str,
+    *,
+    schema: EventSchema | None = None,
+    table: pa.Table | pa.Schema | None = None,
+    engine: str = DEFAULT_ENGINE,
+    policy: str = "dynamic",
+    cost_model: str = "measured",
+    choice: str = "guarded",
+) -> str:
+    """How each query will be evaluated: parsed form, automaton, partitions, cost per event, memory, exactness.
+
+    For the engine hamlet the whole workload comes first: classes by partition, sharable sets, who may share graphlets
+    and what is decided about it under `policy`, `cost_model` and `choice`, merged templates, paths.
+    With `table` (a table or its Arrow schema) column types are checked too; a table also gives warnings about types
+    without events or without partition values. Raises as `parse` and `run` would.
+    """
+    Options(engine, policy, cost_model, choice=choice)
+    sharing = Sharing(policy, cost_model, choice)
+    schema = schema or EventSchema()
+    workload = parse_syntax(workload) if isinstance(workload, str) else workload
+    kinds: dict[str, tuple[Kind, int]] = {}
+    plans = plan(workload)
+    columns = table.schema if isinstance(table, pa.Table) else table
+    if columns is not None:
+        check_columns(workload, columns, schema)
+        names = sorted({name for one in plans for name in one.columns})
+        kinds = table_kinds(columns, schema, names)
+    queries = analyse_workload(workload)
+    whole = plan_workload(queries) if engine == "hamlet" else None
+    sections = [
+        "\n".join(_section(analysed, one, kinds, engine, _planned(whole, place)))
+        for place, (analysed, one) in enumerate(zip(queries, plans, strict=True))
+    ]
+    if whole:
+        sections.insert(0, "\n".join(workload_lines(queries, whole, _graphlets(queries, whole, sharing))))
+    warnings = (
+        [f"warning: {line}" for line in advice(plans, table, schema)] if isinstance(table, pa.Table) else []
+    )
+    return "\n\n".join((*sections, *warnings)) + "\n"
+
+
+def _graphlets(
+    queries: Sequence[AnalysedQuery], whole: WorkloadPlan, sharing: Sharing
+) -> Mapping[int, list[str]]:
+    """Place of a class -> a line for each group of positions that may share graphlets."""
+    from hamlet_core.describe.graphlets import graphlet_plans  # it loads the compiler
+
+    lines: dict[int, list[str]] = {}
+    for one in graphlet_plans(queries):
+        place = whole.queries[one.queries[0]].partition_class
+        everyone = whole.classes[place].template.queries
+        names = names_of([whole.queries[query].name for query in one.queries], everyone)
+        lines.setdefault(place, []).append(f"{one.type}+ of {names}: {graphlet_text(one, sharing)}")
+    return lines
+
+
+def _planned(whole: WorkloadPlan | None, place: int) -> PlannedQuery | None:
+    return whole.queries[place] if whole else None
+
+
+def _section(
+    analysed: AnalysedQuery,
+    plan: QueryPlan,
+    kinds: Mapping[str, tuple[Kind, int]],
+    engine: str,
+    planned: PlannedQuery | None,
+) -> Iterator[str]:
+    yield f"== query {plan.name} =="
+    yield write_query(analysed.query).rstrip()
+    yield ""
+    yield f"reads types    {', '.join(sorted(plan.types))}"
+    yield f"reads columns  {', '.join(_column(name, kinds) for name in plan.columns) or 'time and type only'}"
+    yield f"partition      {_partition(plan)}"
+    yield f"windows        {_windows(plan)}"
+    yield f"counts         {_counting(analysed)}"
+    yield f"engine         {engine}: {_ENGINES[engine]}"
+    if planned:
+        yield f"path           {path_text(planned)}"
+    yield f"memory         {'; '.join(_memory(analysed, engine, planned))}"
+    yield f"exact          {_exact(analysed, kinds)}"
+    yield ""
+    if engine == "two_step":
+        yield "automaton: the steps of a trend"
+    else:
+        yield "automaton: the steps of a trend, and what an event costs for each (n: older events of the window)"
+    yield from _drawn(analysed, engine)
+    yield ""
+    yield "```mermaid"
+    yield from mermaid(analysed)
+    yield "```"
+
+
+_ENGINES = {
+    "hamlet": "compiled kernels fold all queries of the workload in one pass over the events",
+    "greta": "aggregates over the event graph, no trend is listed",
+    "two_step": (
+        "lists every trend, then aggregates; time grows with the number of trends, which may double with "
+        f"every event; raises beyond {TREND_LIMIT:,} in one window"
+    ),
+}
+
+
+def _column(name: str, kinds: Mapping[str, tuple[Kind, int]]) -> str:
+    return f"{name} ({kinds[name][0].value})" if name in kinds else name
+
+
+def _partition(plan: QueryPlan) -> str:
+    names = tuple(dict.fromkeys((*plan.equivalence, *plan.group_by)))
+    apart = f"by {', '.join(names)}" if names else "none: all events together"
+    return f"{apart}; a result per window" + (f" and {', '.join(plan.group_by)}" if plan.group_by else "")
+
+
+def _windows(plan: QueryPlan) -> str:
+    whole, rest = divmod(plan.within, plan.slide)
+    times = f"{whole} or {whole + 1}" if rest else str(whole)
+    length, step = duration_text(plan.within), duration_text(plan.slide)
+    return f"of {length}, one begins every {step}: an event is in {times}"
+
+
+def _counting(analysed: AnalysedQuery) -> str:
+    if not analysed.ambiguous:
+        return "paths of the automaton: no sequence of events has two"
+    sets = position_sets(analysed)
+    number = f"{len(sets)} sets" if sets is not None else "sets"
+    return f"{number} of positions, because one sequence may have several paths and is one trend all the same"
+
+
+# --- the automaton, and what its steps cost ------------------------------------------------------
+
+
+def _drawn(analysed: AnalysedQuery, engine: str) -> Iterator[str]:
+    lines = list(_lines(analysed, analysed.automaton, analysed.query.pattern, engine))
+    width = max(len(step) for step, _ in lines)
+    for step, cost in lines:
+        yield f"{step:{width}}  {cost}".rstrip()
+
+
+def _lines(
+    analysed: AnalysedQuery, automaton: Automaton, pattern: Pattern, engine: str, label: str = "N"
+) -> Iterator[tuple[str, str]]:
+    """(step, cost and conditions) of every start, edge and end, then those of each negated pattern, labelled."""
+    names = _names(automaton)
+    priced = engine != "two_step"
+    costs = _costs(analysed, automaton, engine)
+    for start in automaton.starts:
+        yield (
+            f"  start -> {names[start.position]}",
+            _noted("O(1)" * priced, _gap(start.gap, label, "before it")),
+        )
+    for edge, cost in zip(automaton.edges, costs, strict=True):
+        notes = (cost * priced, _gap(edge.gap, label, "in between"))
+        yield f"  {names[edge.source]} -> {names[edge.target]}", _noted(*notes)
+    for end in automaton.ends:
+        yield f"  {names[end.position]} -> end", _noted("O(1)" * priced, _gap(end.gap, label, "after it"))
+    for index, (negation, body) in enumerate(
+        zip(automaton.negations, negated_patterns(pattern), strict=True)
+    ):
+        yield f"  {label}{index} is {write_pattern(body)}:", ""
+        for step, cost in _lines(analysed, negation, body, engine, f"{label}{index}."):
+            yield f"  {step}", cost
+
+
+def _noted(*notes: str) -> str:
+    return ", ".join(note for note in notes if note)
+
+
+def _names(automaton: Automaton) -> list[str]:
+    sides = ("", "") if automaton.sides == 1 else (" (left)", " (right)")
+    return [
+        write_pattern(Atom(position.type, position.alias)) + sides[position.side]
+        for position in automaton.positions
+    ]
+
+
+def _costs(analysed: AnalysedQuery, automaton: Automaton, engine: str) -> Iterator[str]:
+    """What each edge costs an event; the reference engine scans wherever a pair of events decides."""
+    for step in access_paths(analysed, automaton):
+        scans = engine != "hamlet" and step.access is not Access.RUNNING_TOTAL
+        cost = (Access.SCAN if scans else step.access).value
+        yield f"{cost}, because of {step.because}" if step.because else cost
+
+
+def _gap(gap: Gap, label: str, where: str) -> str:
+    absent = " and ".join(f"no {label}{index}" for index in sorted(gap))
+    return f"{absent} {where}" if absent else ""
+
+
+def _memory(analysed: AnalysedQuery, engine: str, planned: PlannedQuery | None) -> Iterator[str]:
+    """What is kept beside the input while one window of one partition is evaluated, or all that are open."""
+    yield "the input"
+    if engine == "two_step":
+        yield "one trend at a time, and every match of a negated pattern in the window"
+        return
+    automaton = analysed.automaton
+    each = " and open window" if planned else ""
+    if analysed.ambiguous:
+        edges, ends = automaton.edges, automaton.ends
+        why = scanned_pairs(analysed)
+        if why or any(end.gap for end in ends):
+            yield f"a total per matched event of a window, because of {why or 'NOT at the end'}"
+        elif edges or ends:
+            yield f"a total per set of positions{each}"
+        return
+    yield f"a running total per position{each}"
+    names = _names(automaton)
+    scanned = [edge.source for edge in automaton.edges if conditions_text(analysed, automaton, edge)]
+    gaps = [edge.source for edge in automaton.edges if edge.gap and edge.source not in scanned]
+    gaps += [end.position for end in automaton.ends if end.gap and end.position not in scanned]
+    if planned and planned.path is Path.BURSTS:
+        for position in dict.fromkeys(gaps):
+            yield f"what waits behind {names[position]} per open window, because of NOT"
+        return
+    for positions, why in ((scanned, "conditions on its next event"), (gaps, "NOT behind it")):
+        for position in dict.fromkeys(positions):
+            yield f"a total per event of {names[position]} in a window, because of {why}"
+
+
+def _exact(analysed: AnalysedQuery, kinds: Mapping[str, tuple[Kind, int]]) -> str:
+    sums = [
+        aggregate
+        for aggregate in analysed.query.aggregates
+        if aggregate.function in (AggregateFunction.SUM, AggregateFunction.AVG)
+    ]
+    doubles = [one.label for one in sums if kinds.get(one.attribute or "", (None, 0))[0] is Kind.DOUBLE]
+    if doubles:
+        return f"digits of all but {', '.join(doubles)}: sums over doubles have none"
+    unknown = ", ".join(one.label for one in sums if one.attribute not in kinds)
+    return "digits of every aggregate" + (f"; of {unknown} unless the column is a double" if unknown else "")
+
+
+# --- the picture ---------------------------------------------------------------------------------
+
+
+def mermaid(analysed: AnalysedQuery) -> Iterator[str]:
+    """The automaton as lines of a Mermaid flowchart; conditions and gaps stand on the arrows."""
+    automaton = analysed.automaton
+    absent = [write_pattern(body) for body in negated_patterns(analysed.query.pattern)]
+    yield "flowchart LR"
+    for position, name in zip(automaton.positions, _names(automaton), strict=True):
+        yield f'  p{position.index}(["{quoted(name)}"])'
+    for start in automaton.starts:
+        yield f"  start((start)) {_arrow(absent, start.gap)} p{start.position}"
+    for edge in automaton.edges:
+        arrow = _arrow(absent, edge.gap, conditions_text(analysed, automaton, edge))
+        yield f"  p{edge.source} {arrow} p{edge.target}"
+    for end in automaton.ends:
+        yield f"  p{end.position} {_arrow(absent, end.gap)} finish((end))"
+
+
+def _arrow(absent: Sequence[str], gap: Gap, conditions: str = "") -> str:
+    label = _noted(conditions, " and ".join(f"no {absent[index]}" for index in sorted(gap)))
+    return f'-->|"{quoted(label)}"|' if label else "-->"

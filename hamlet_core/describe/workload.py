@@ -1,0 +1,102 @@
+"""The plan of a workload as lines a person can read: classes, what is shared, merged templates, paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from hamlet_core.describe.template import names_of, template_lines, template_mermaid
+from hamlet_core.language.literals import duration_text
+from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.template.sharable import SharableSet, window_of
+from hamlet_core.template.workload import PartitionClass, Path, PlannedQuery, WorkloadPlan
+from hamlet_core.windows import WindowSpec
+
+
+def workload_lines(
+    workload: Sequence[AnalysedQuery], plan: WorkloadPlan, graphlets: Mapping[int, Sequence[str]]
+) -> Iterator[str]:
+    """The section of EXPLAIN about the whole workload; `plan` must be the plan of `workload`.
+
+    `graphlets`: place of a class -> lines on who may share graphlets in it.
+    """
+    yield "== workload =="
+    queries, classes = _number(len(plan.queries), "query", "queries"), len(plan.classes)
+    yield f"{queries} in {_number(classes, 'class', 'classes')} of equal partitions, one pass over the events"
+    for place, one in enumerate(plan.classes):
+        yield ""
+        yield f"-- class {place + 1} --"
+        yield from _class(workload, plan, one, graphlets.get(place, ()))
+    yield ""
+    yield "paths: how the events of each query are folded"
+    width = max(len(query.name) for query in plan.queries)
+    for query in plan.queries:
+        yield f"  {query.name:{width}}  {path_text(query)}"
+
+
+def path_text(query: PlannedQuery) -> str:
+    """The path of a query and the reason for it."""
+    if query.path is Path.BURSTS:
+        return "bursts: events of one type in a row are folded at once"
+    return f"events: one by one, because of {'; '.join(query.reasons)}"
+
+
+def _class(
+    workload: Sequence[AnalysedQuery], plan: WorkloadPlan, one: PartitionClass, graphlets: Sequence[str]
+) -> Iterator[str]:
+    names = {index: plan.queries[index].name for index in one.queries}
+    yield f"queries        {_list(names.values())}"
+    yield f"partition      {f'by {_list(one.partition)}' if one.partition else 'none: all events together'}"
+    for attribute in one.partition:
+        yield f"NULL           in {attribute}: {_null(workload, names, attribute)}"
+    for window in one.windows:
+        takers = [name for index, name in names.items() if window_of(workload[index]) == window]
+        yield f"windows        {_window(window)}: {names_of(takers, one.template.queries)}"
+    yield f"panes          of {duration_text(one.pane)}"
+    for shared in one.sets:
+        yield f"sharable       {_shared(shared, one.template.queries)}"
+    for index, name in names.items():
+        for why in plan.queries[index].alone:
+            yield f"alone          {name}: {why}"
+    yield from (f"graphlets      {line}" for line in graphlets)
+    yield ""
+    yield "template: the steps of a trend, and the queries that take them"
+    yield from template_lines(one.template)
+    yield ""
+    yield "```mermaid"
+    yield from template_mermaid(one.template)
+    yield "```"
+
+
+def _null(workload: Sequence[AnalysedQuery], names: Mapping[int, str], attribute: str) -> str:
+    """What becomes of events without a value: equivalence leaves them out, GROUP-BY alone makes them a group."""
+    without = [name for index, name in names.items() if attribute in workload[index].equivalence]
+    group = [name for name in names.values() if name not in without]
+    everyone = list(names.values())
+    parts = (("no partition for", without), ("a group of its own for", group))
+    return "; ".join(f"{what} {names_of(some, everyone)}" for what, some in parts if some)
+
+
+def _window(window: WindowSpec) -> str:
+    return f"of {duration_text(window.within)}, one begins every {duration_text(window.slide)}"
+
+
+def _shared(shared: SharableSet, everyone: Sequence[str]) -> str:
+    names = names_of(list(dict.fromkeys(member.name for member in shared.members)), everyone)
+    what = f"{shared.kleene} for {shared.unit.label}: {names}"
+    return f"{what}; panes of {duration_text(shared.pane)}; {_bursts(shared)}"
+
+
+def _bursts(shared: SharableSet) -> str:
+    ends = [
+        f"{name} ends {f'at {_list(sorted(ending))}' if (ending := shared.ending(name)) else 'with its pane'}"
+        for name in shared.types
+    ]
+    return f"a burst of {', of '.join(ends)}"
+
+
+def _number(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,1 @@
+"""The steps of the general kernel: paths, trees, sets of positions, negation, conditions on pairs of events."""

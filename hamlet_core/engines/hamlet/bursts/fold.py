@@ -1,0 +1,155 @@
+"""Strands of one class through the burst kernel: jobs, arenas, one pass per arithmetic; results as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hamlet_core.engines.hamlet.accumulators import Strand
+from hamlet_core.engines.hamlet.bursts.kernel import fold_bursts
+from hamlet_core.engines.hamlet.bursts.packing import packed
+from hamlet_core.engines.hamlet.bursts.program import compile_bursts
+from hamlet_core.engines.hamlet.bursts.state import negations_of
+from hamlet_core.engines.hamlet.bursts.state import windows_of as windows_state
+from hamlet_core.engines.hamlet.bursts.tables import BurstProgram
+from hamlet_core.engines.hamlet.bursts.windows import most_open
+from hamlet_core.engines.hamlet.input.frame import Whole, windows_of
+from hamlet_core.engines.hamlet.input.query_class import ClassEvents
+from hamlet_core.windows import WindowSpec
+
+SCRATCH = 4
+"""Numbers between the results and the state that the kernel may use."""
+
+
+class Done(NamedTuple):
+    """What a pass over the events did."""
+
+    bursts: int
+    folded: int
+    """Events that the kernel counted, and `matched` those that it had to fold."""
+    matched: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of results of one window specification: `first:stop` of the numbered rows of a class."""
+
+    first: int
+    index: Whole
+    """Window index by row."""
+    group: Whole
+    """Place of the group by row."""
+
+
+@dataclass(frozen=True, slots=True)
+class BurstJobs:
+    """The windows of every specification, as slices of the events and rows of results."""
+
+    specs: tuple[WindowSpec, ...]
+    rows: tuple[Rows, ...]
+    first: Whole
+    last: Whole
+    row: Whole
+    bounds: Any
+    """[specification, partition]: jobs of a partition."""
+    slots: tuple[int, ...]
+
+    def own(self, spec: int) -> slice:
+        """The jobs of one specification."""
+        return slice(int(self.bounds[spec, 0]), int(self.bounds[spec, -1]))
+
+    @property
+    def count(self) -> int:
+        """Rows of all specifications."""
+        return sum(len(rows.index) for rows in self.rows)
+
+
+def burst_jobs(
+    events: ClassEvents, specs: Sequence[WindowSpec], only: Mapping[WindowSpec, range] | None = None
+) -> BurstJobs:
+    """Slice the partitions of a class into windows and number the rows (group, window) they add to.
+
+    `only`: the windows of each specification that are wanted (None: all).
+    """
+    partitioning = events.partitioning
+    firsts, lasts, jobs, bounds, slots, found = [], [], [], [], [], []
+    offset = rows = 0
+    for spec in specs:
+        partition, index, first, last = windows_of(events.events.time, partitioning.bounds, spec)
+        if only is not None:
+            wanted = (index >= only[spec].start) & (index < only[spec].stop)
+            partition, index = partition[wanted], index[wanted]
+            first, last = first[wanted], last[wanted]
+        limits = np.searchsorted(partition, np.arange(len(partitioning.bounds)))
+        slots.append(int(most_open(first, last, limits)))
+        group = partitioning.group[partition] if len(partition) else partition
+        if len(partitioning.groups) == len(partitioning.group):
+            row, own = np.arange(len(partition)), Rows(rows, index, group)
+        else:
+            pairs, row = _numbered(group, index)
+            own = Rows(rows, pairs[1], pairs[0])
+        firsts.append(first)
+        lasts.append(last)
+        jobs.append(row + rows)
+        bounds.append(limits + offset)
+        found.append(own)
+        offset += len(first)
+        rows += len(own.index)
+    return BurstJobs(
+        tuple(specs),
+        tuple(found),
+        np.concatenate(firsts),
+        np.concatenate(lasts),
+        np.concatenate(jobs),
+        np.array(bounds),
+        tuple(slots),
+    )
+
+
+def _numbered(group: Whole, index: Whole) -> tuple[tuple[Whole, Whole], Whole]:
+    """Distinct (group, window) pairs, and the place of each job's among them."""
+    order = np.lexsort((index, group))
+    new = np.ones(len(order), np.bool_)
+    new[1:] = (np.diff(group[order]) != 0) | (np.diff(index[order]) != 0)
+    row = np.empty(len(order), np.int64)
+    row[order] = np.cumsum(new) - 1
+    heads = order[new]
+    return (group[heads], index[heads]), row
+
+
+def burst_program(
+    strands: Sequence[Strand], spec_of: Sequence[int], events: ClassEvents, jobs: BurstJobs, *, share: bool
+) -> BurstProgram:
+    """Tables for strands, whose window specifications are `spec_of`; `share`: equal totals are one."""
+    return compile_bursts(strands, spec_of, jobs.slots, events.codes, events.predicates, share=share)
+
+
+def arena_size(program: BurstProgram, jobs: BurstJobs) -> int:
+    """Numbers for the results, scratch and state."""
+    return int(jobs.count * program.out_width + SCRATCH + program.size)
+
+
+def fold(
+    arena: Any, program: BurstProgram, values: Any, events: ClassEvents, jobs: BurstJobs, *, closed_form: bool
+) -> Done:
+    """Run the kernel; the first `jobs.count * out_width` numbers of the arena then hold the results."""
+    base = jobs.count * program.out_width + SCRATCH
+    count, folded = fold_bursts(
+        arena,
+        base,
+        packed(program),
+        negations_of(program),
+        windows_state(program),
+        values,
+        events.events,
+        events.partitioning.bounds,
+        jobs.first,
+        jobs.last,
+        jobs.row,
+        jobs.bounds,
+        closed_form,
+    )
+    return Done(count, folded, events.matched)

@@ -1,0 +1,1 @@
+"""The general kernel: one window after the other, event by event."""

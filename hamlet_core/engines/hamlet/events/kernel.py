@@ -1,0 +1,246 @@
+"""The event kernel: windows of partitions folded event by event, all strands of a class in one pass.
+
+Source: GRETA (Poppe et al., VLDB 2017, section 4), with running totals, ordered trees and sets of positions in place
+of the graph. Equal times: gather, then drop by negation, then commit (SEMANTICS 1 and 4).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hamlet_core.engines.hamlet.automaton.negation import commit_starts, gather_starts, open_queues
+from hamlet_core.engines.hamlet.automaton.paths import binds, commit_block, gather_block
+from hamlet_core.engines.hamlet.automaton.sets import commit_standings, finish_standings, gather_standings
+from hamlet_core.engines.hamlet.automaton.state import allocate, count, reset
+from hamlet_core.engines.hamlet.automaton.trees import plant
+from hamlet_core.engines.hamlet.events.steady import fold_steady, is_steady
+from hamlet_core.engines.hamlet.graphlets.bursts import (
+    commit_group,
+    done_to,
+    end_bursts,
+    flush_all,
+    gather_group,
+    goes_alone,
+    jump_to,
+    open_window,
+)
+from hamlet_core.engines.hamlet.graphlets.records import remember
+from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_part, compiled_within
+from hamlet_core.engines.hamlet.numbers.semiring import add_product, copy, halve, minus_one, multiply
+from hamlet_core.engines.hamlet.numbers.vectors import add_run, copy_run, run_lost, zero_run
+from hamlet_core.engines.hamlet.program.layout import (
+    M_BURST_SLOTS,
+    M_COUNTS,
+    M_FOLDED,
+    M_LOW,
+    M_MATCHED,
+    M_SHORT,
+    M_SLOTS,
+    P_CODES,
+    P_ENDS,
+    P_FOLDS,
+    P_GROUP_OF,
+    P_GROUPS,
+    P_RESULT,
+    P_SCRATCH,
+    P_SETS,
+    P_SLOT,
+    P_STRAND,
+    P_STRANDS,
+    P_STRIDE,
+    P_UNITS,
+    P_WIDTH,
+    S_FIELDS,
+    S_OFFSET,
+    S_SET,
+    S_SIDES,
+    S_WIDTH,
+)
+
+
+@compiled
+def fold_windows(
+    arena: Any,
+    plan: Any,
+    values: Any,
+    events: Any,
+    pairs: Any,
+    jobs: Any,
+    memo: Any,
+    sharing: Any,
+    begin: int,
+    room: int,
+    lost: Any,
+) -> Any:
+    """Fold the windows `jobs[begin:]` and add what they come to to their rows, at the beginning of the arena.
+
+    Returns the first job that was not done, for want of standings or of room for them. The arena has `room` numbers.
+    `lost[job]` is set where plain numbers left their range; such a job adds nothing. `memo[M_FOLDED]` counts events.
+    `sharing` decides who shares which burst, and keeps what was decided.
+    """
+    for job in range(begin, jobs.first.shape[0]):
+        first, last = jobs.first[job], jobs.last[job]
+        if job > begin and first == jobs.first[job - 1] and last == jobs.last[job - 1]:
+            lost[job] = lost[job - 1]
+        else:
+            reset(arena, plan, memo, room)
+            memo[M_SLOTS] = allocate(memo, count(events, plan, memo, first, last) * plan[P_STRIDE])
+            memo[M_BURST_SLOTS] = memo[M_SLOTS]
+            if plan[P_GROUPS] > 0:
+                memo[M_BURST_SLOTS] = allocate(memo, memo[M_LOW] - memo[M_SLOTS])
+            open_queues(plan, memo)
+            remember(sharing.before, sharing.count)
+            open_window(plan, memo, first)
+            plant(arena, plan, memo, events, pairs, first, last)
+            _fold(arena, plan, values, memo, events, pairs, sharing, first, last)
+            if memo[M_SHORT]:
+                remember(sharing.count, sharing.before)
+                return job
+            flush_all(arena, plan, memo)
+            lost[job] = _finish(arena, plan, memo)
+            memo[M_FOLDED] += _alive(plan, memo)
+        if not lost[job]:
+            add_run(arena, jobs.row[job] * plan[P_WIDTH], plan[P_RESULT], plan[P_WIDTH])
+    return jobs.first.shape[0]
+
+
+@compiled_part
+def _alive(plan: Any, memo: Any) -> int:
+    """Events of the window that some strand may bind."""
+    alive = 0
+    for code in range(plan[P_CODES]):
+        alive += memo[memo[M_COUNTS] + code]
+    return alive
+
+
+@compiled_within
+def _fold(
+    arena: Any,
+    plan: Any,
+    values: Any,
+    memo: Any,
+    events: Any,
+    pairs: Any,
+    sharing: Any,
+    first: int,
+    last: int,
+) -> None:
+    """Fold the events of a window, time stamp by time stamp."""
+    begin, slots, stride = first, memo[M_SLOTS], plan[P_STRIDE]
+    negates, determines, shares = plan[P_FOLDS] > 0, plan[P_SETS] > 0, plan[P_GROUPS] > 0
+    while begin < last and not memo[M_SHORT]:
+        if is_steady(plan, events, begin):
+            end = fold_steady(arena, plan, values, memo, events, pairs, begin, last)
+            if end > begin:
+                begin = end
+                continue
+        end = begin + 1
+        while end < last and events.time[end] == events.time[begin]:
+            end += 1
+        touched = end_bursts(arena, plan, memo, events, begin, end) if shares else False
+        for event in range(begin, end):
+            memo[memo[M_MATCHED] + event - begin] = 0
+            if events.code[event] >= 0 and binds(plan, events, event):
+                slot = slots + (event - begin) * stride
+                units = plan[P_UNITS] + events.code[event]
+                for unit in range(plan[units], plan[units + 1]):
+                    block = plan[unit]
+                    here = slot + plan[plan[P_SLOT] + block]
+                    group = plan[plan[P_GROUP_OF] + block] if shares else -1
+                    if group >= 0 and event < done_to(memo, group):
+                        continue
+                    if (
+                        group < 0
+                        or goes_alone(memo, group, begin)
+                        or not gather_group(
+                            arena,
+                            plan,
+                            values,
+                            memo,
+                            events,
+                            pairs,
+                            sharing,
+                            group,
+                            event,
+                            here,
+                            begin,
+                            end,
+                            last,
+                            touched,
+                        )
+                    ):
+                        gather_block(arena, plan, values, memo, events, pairs, block, event, here)
+                memo[memo[M_MATCHED] + event - begin] = 1
+        if negates or determines:
+            _gather_others(arena, plan, values, memo, events, pairs, begin, end)
+        if memo[M_SHORT]:
+            return
+        if negates:
+            commit_starts(arena, plan, memo)
+        for event in range(begin, end):
+            if memo[memo[M_MATCHED] + event - begin]:
+                slot = slots + (event - begin) * stride
+                units = plan[P_UNITS] + events.code[event]
+                for unit in range(plan[units], plan[units + 1]):
+                    block = plan[unit]
+                    here = slot + plan[plan[P_SLOT] + block]
+                    group = plan[plan[P_GROUP_OF] + block] if shares else -1
+                    if group >= 0 and event < done_to(memo, group):
+                        continue
+                    if (
+                        group < 0
+                        or goes_alone(memo, group, begin)
+                        or not commit_group(arena, plan, memo, events, pairs, sharing, group, event, here)
+                    ):
+                        commit_block(arena, plan, memo, events, pairs, block, event, here)
+        if touched:
+            end_bursts(arena, plan, memo, events, begin, end)
+        if determines:
+            commit_standings(arena, plan, memo)
+        begin = max(end, jump_to(plan, memo)) if shares else end
+
+
+@compiled_within
+def _gather_others(
+    arena: Any, plan: Any, values: Any, memo: Any, events: Any, pairs: Any, begin: int, end: int
+) -> None:
+    """What the events of one time stamp do to negated patterns and to sets of positions."""
+    for event in range(begin, end):
+        if events.code[event] >= 0:
+            gather_starts(plan, memo, events, pairs, event)
+            gather_standings(arena, plan, values, memo, events, pairs, event)
+
+
+@compiled_within
+def _finish(arena: Any, plan: Any, memo: Any) -> Any:
+    """Close the window: its elements, strand after strand; whether a number left its range."""
+    result, scratch = plan[P_RESULT], plan[P_SCRATCH]
+    zero_run(arena, result, plan[P_WIDTH])
+    for strand in range(plan[P_STRANDS]):
+        about, ends = plan[P_STRAND] + strand * S_FIELDS, plan[P_ENDS] + strand
+        by_side = plan[about + S_SIDES] == 2
+        target = scratch if by_side else result + plan[about + S_OFFSET]
+        if by_side:
+            zero_run(arena, scratch, 3)
+        for at in range(plan[ends], plan[ends + 1], 2):
+            side, width = (plan[at], 1) if by_side else (0, plan[about + S_WIDTH])
+            add_run(arena, target + side, plan[at + 1], width)
+        if plan[about + S_SET] >= 0:
+            finish_standings(arena, plan, memo, plan[about + S_SET], target, by_side)
+        if by_side:
+            _pairs(arena, result + plan[about + S_OFFSET], scratch)
+    return run_lost(arena, result, plan[P_WIDTH])
+
+
+@compiled_within
+def _pairs(arena: Any, address: int, counts: int) -> None:
+    """AND: pairs of different trends, of counts by left, right and both sides (SEMANTICS 5)."""
+    left, right, both, fewer = counts, counts + 1, counts + 2, counts + 3
+    copy(arena, fewer, both)
+    minus_one(arena, fewer)
+    multiply(arena, fewer, both)
+    halve(arena, fewer)
+    copy_run(arena, address, fewer, 1)
+    add_product(arena, address, left, right)
+    add_product(arena, address, left, both)
+    add_product(arena, address, right, both)

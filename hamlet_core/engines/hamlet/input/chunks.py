@@ -1,0 +1,99 @@
+"""A stream cut into stretches of time: what a fold makes of events and results then fits in bounded memory.
+
+A stretch answers for the windows that begin in it and reads all their events, so that windows are whole and each is
+folded in one stretch; events that windows of two stretches hold are read twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hamlet_core.table.encode import Stream
+from hamlet_core.windows import WindowSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a stretch may hold; its windows may need more."""
+
+    bytes: int = 1 << 25
+    """Made of the events."""
+    rows: int = 20_000
+    """Windows of all queries, without groups."""
+    overlap: int = 4
+    """A stretch is so many times as long as the longest window where windows overlap: few events are read twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The events of some windows; by specification the numbers of those windows (None: all)."""
+
+    stream: Stream
+    windows: Mapping[WindowSpec, range] | None = None
+
+
+def stretches(
+    stream: Stream, specs: Sequence[WindowSpec], bytes_per_event: int, limits: Limits
+) -> Iterator[Stretch]:
+    """The stream in stretches, in order of time; `specs` has one entry per query."""
+    cuts = list(_cuts(stream, specs, bytes_per_event, limits))
+    if not cuts:
+        yield Stretch(stream)
+        return
+    first, last = int(stream.time[0]), int(stream.time[-1])
+    for low, high in zip([None, *cuts], [*cuts, None], strict=True):
+        windows = {
+            spec: range(
+                spec.indices(first).start if low is None else _from(spec, low),
+                spec.indices(last).stop if high is None else _from(spec, high),
+            )
+            for spec in dict.fromkeys(specs)
+        }
+        bounds = [spec.bounds(index) for spec, own in windows.items() if own for index in (own[0], own[-1])]
+        if bounds:
+            begin, end = np.searchsorted(
+                stream.time, _within_int64(min(start for start, _ in bounds), max(stop for _, stop in bounds))
+            )
+            yield Stretch(stream.between(int(begin), int(end)), windows)
+
+
+def _cuts(stream: Stream, specs: Sequence[WindowSpec], bytes_per_event: int, limits: Limits) -> Iterator[int]:
+    """Times at which a new stretch begins."""
+    time = stream.time
+    if not len(time) or not specs:
+        return
+    last = int(time[-1])
+    room = limits.bytes // bytes_per_event if bytes_per_event else len(time)
+    ticks = int(limits.rows / sum(1 / spec.slide for spec in specs))
+    few = int(limits.rows / sum(spec.within / spec.slide + 1 for spec in specs))
+    longest = max(spec.within for spec in specs)
+    tumbling = len(set(specs)) == 1 and specs[0].slide >= longest
+    least = max(longest if tumbling else limits.overlap * longest, 1)
+
+    def after(place: int) -> int:
+        return int(time[place]) if place < len(time) else last + 1
+
+    place = 0
+    while place < len(time):
+        begin = int(time[place])  # windows that begin before it are those of the stretch before
+        by_rows = max(
+            begin + ticks, after(place + few)
+        )  # few events are in few windows, however long it takes
+        cut = max(min(after(place + room), by_rows), begin + least)
+        if cut > last:
+            return
+        yield cut
+        place = int(np.searchsorted(time, cut))
+
+
+def _from(spec: WindowSpec, time: int) -> int:
+    """The first window that begins at a time or later."""
+    return -((spec.origin - time) // spec.slide)
+
+
+def _within_int64(*times: int) -> npt.NDArray[np.int64]:
+    return np.array([min(max(time, -(2**63)), 2**63 - 1) for time in times], np.int64)

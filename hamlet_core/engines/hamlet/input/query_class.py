@@ -1,0 +1,111 @@
+"""Queries of one class (one set of partition attributes) and the events they read, as the kernels want them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hamlet_core.engines.hamlet.input.frame import DEAD, Events, Predicates
+from hamlet_core.engines.hamlet.input.predicate_bits import LocalPredicates, Mask
+from hamlet_core.engines.partitioning import Partitioning, partition
+from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.table.columns import frozen
+from hamlet_core.table.encode import Stream
+
+_NO_BITS = np.zeros((0, 1), np.uint64)
+_NO_ROWS = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassEvents:
+    """The events of one class of queries."""
+
+    events: Events
+    partitioning: Partitioning
+    codes: dict[str, int]
+    """Type -> code in `events.code`."""
+    predicates: Predicates
+    matched: int
+    """Events that some query of the class can bind."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryClass:
+    """Queries with the same partition attributes, and what does not depend on the events they read."""
+
+    places: tuple[int, ...]
+    """Of the queries in their workload."""
+    queries: tuple[AnalysedQuery, ...]
+    local: LocalPredicates
+    programs: dict[Any, Any] = field(default_factory=dict)
+    """Mutable: tables that stretches of the stream have in common."""
+
+
+def classes_of(queries: Sequence[AnalysedQuery]) -> list[QueryClass]:
+    """The classes of a workload."""
+    found: dict[Any, list[int]] = {}
+    for place, one in enumerate(queries):
+        found.setdefault((frozenset(one.equivalence), frozenset(one.group_by)), []).append(place)
+    classes = []
+    for places in found.values():
+        own = tuple(queries[place] for place in places)
+        classes.append(QueryClass(tuple(places), own, LocalPredicates.of(own)))
+    return classes
+
+
+def class_events(own: QueryClass, stream: Stream, text: str) -> ClassEvents:
+    """Partition the stream for these queries and evaluate their local predicates, each different one once."""
+    wanted = set().union(*(query.automaton.types() for query in own.queries))
+    foreign = [name for name in stream.type_names if name not in wanted]
+    known = [name for name in stream.type_names if name in wanted]
+    codes = {name: code for code, name in enumerate([*known, *sorted(wanted - set(known))])}
+    masks = own.local.masks(stream, text)
+    code = _without_dead(_codes(stream, codes), codes, masks, own.local)
+    first = own.queries[0]
+    partitioning = partition(stream, first.equivalence, first.group_by, None)
+    order = partitioning.order
+    bits = _bits(masks, len(stream))
+    events = Events(frozen(stream.time), frozen(code), frozen(bits), frozen(_NO_ROWS))
+    if order is not None:
+        bits = np.take(bits, order, axis=0) if len(masks) else bits
+        from hamlet_core.engines.hamlet.input.sorting import gather
+
+        time, code = gather(frozen(stream.time), frozen(code), order)
+        events = Events(frozen(time), frozen(code), frozen(bits), frozen(order))
+    matched = len(events.code)
+    if foreign or masks:
+        matched = int(np.count_nonzero(events.code != DEAD))
+    return ClassEvents(events, partitioning, codes, own.local.predicates, matched)
+
+
+def _codes(stream: Stream, codes: dict[str, int]) -> Any:
+    """The code of every event's type; the stream's own array where the numbers agree."""
+    table = np.array([codes.get(name, DEAD) for name in stream.type_names], np.int32)
+    if len(table) and np.array_equal(table, np.arange(len(table))):
+        return stream.type_codes
+    return table[stream.type_codes] if len(table) else stream.type_codes
+
+
+def _without_dead(code: Any, codes: dict[str, int], masks: list[Mask], local: LocalPredicates) -> Any:
+    """Events that satisfy no predicate of any position of their type are dead."""
+    choosy = {name for name, _ in local.conjunctions} - local.always
+    for name in sorted(choosy):
+        alive = np.zeros(len(code), np.bool_)
+        for (of_type, _), mask in zip(local.conjunctions, masks, strict=True):
+            if of_type == name:
+                alive |= mask
+        code = np.where((code == codes[name]) & ~alive, np.int32(DEAD), code)
+    return code
+
+
+def _bits(masks: list[Mask], count: int) -> Any:
+    """uint64[event, word]; without predicates nothing is stored."""
+    if not masks:
+        return _NO_BITS
+    words = np.zeros((count, -(-len(masks) // 64)), np.uint64)
+    for place, mask in enumerate(masks):
+        words[:, place // 64] |= mask.astype(np.uint64) << np.uint64(place % 64)
+    return words

@@ -1,0 +1,158 @@
+"""Lanes per window or pane maps: which of them folds the sliding windows of a specification for less.
+
+A burst moves a lane per position, number and open window, or one per row of the pane's map; pane maps must also be
+joined, about twice per pane. Prices were measured on one core of an AMD EPYC with 512-bit vectors; on other machines
+both sides of the scale change.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from hamlet_core.engines.hamlet.accumulators import Strand
+from hamlet_core.engines.hamlet.equal_states import Place
+from hamlet_core.engines.hamlet.input.frame import DEAD
+from hamlet_core.engines.hamlet.input.query_class import ClassEvents
+from hamlet_core.engines.hamlet.panes.fold import Panes
+from hamlet_core.engines.hamlet.panes.maps import Outline, bases_of, outline
+
+
+class Prices(NamedTuple):
+    """Costs in nanoseconds."""
+
+    lane: float
+    """Of a lane that a burst moves."""
+    number: float
+    """Of each number of a step over numbers side by side."""
+    step: float = 17.0
+    """Of a step, beside its numbers."""
+    block: float = 60.0
+    """Of a block of lanes that a burst moves."""
+    window: float = 3.0
+    """Of a number that a window begins and ends with."""
+
+
+PRICES = Prices(lane=1.25, number=0.4)
+"""Of scaled numbers, which are vector code."""
+
+RESIDUES = Prices(lane=6.6, number=3.3, step=10.0)
+"""Of residues; more primes cost more of everything."""
+
+BURST = 120.0
+"""What finding a burst costs, beside its lanes; paid again where both ways are needed."""
+SAMPLE = 100_000
+"""Events that are looked at, in `PIECES`."""
+PIECES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Bursts:
+    """How often the state of a type moves, estimated from a sample."""
+
+    changes: dict[str, float]
+    """By type: bursts where no window begins or ends."""
+    share: dict[str, float]
+    """By type: of all events."""
+
+    def of(self, name: str, borders: int) -> float:
+        """Bursts of a type when they are cut at so many borders."""
+        return self.changes.get(name, 0.0) + borders * self.share.get(name, 0.0)
+
+
+def sample_bursts(events: ClassEvents) -> Bursts:
+    """Look at type changes in a few stretches of the events."""
+    code = events.events.code
+    length = len(code) if len(code) <= SAMPLE else SAMPLE // PIECES
+    begins = np.linspace(0, len(code) - length, 1 if len(code) <= SAMPLE else PIECES).astype(np.int64)
+    size = len(events.codes)
+    changes, seen, looked = np.zeros(size), np.zeros(size), 0
+    for begin in begins.tolist():
+        piece = code[begin : begin + length]
+        piece = piece[piece != DEAD]
+        starts = piece[1:][piece[1:] != piece[:-1]]
+        changes += np.bincount(starts, minlength=size)
+        seen += np.bincount(piece, minlength=size)
+        looked += length
+    scale = len(code) / max(looked, 1)
+    return Bursts(
+        {name: float(changes[number] * scale) for name, number in events.codes.items()},
+        {name: float(seen[number] / max(looked, 1)) for name, number in events.codes.items()},
+    )
+
+
+def costs(
+    strands: Sequence[Strand],
+    found: Bursts,
+    panes: Panes,
+    slots: int,
+    prices: Prices,
+    *,
+    alone: bool,
+    equal: Callable[[Sequence[Strand]], Mapping[Place, Place]],
+) -> tuple[float, float]:
+    """What lanes in so many slots cost, and what pane maps do, for strands of one specification that have maps.
+
+    `alone` says whether no other strand of the pass keeps its lanes, `equal` which positions share theirs.
+    """
+    # Both ways cut bursts where a window begins or ends, which is where a pane does.
+    borders = len(panes.tasks.first)
+    outlines = [outline(strand) for strand in strands]
+    by_window = _Lanes.of(strands, slots, equal)
+    by_row = _Lanes.of([basis for strand in strands for basis in bases_of(strand)], 1, equal)
+    lanes = by_window.cost(found, borders, prices) + len(panes.tasks.row) * by_window.numbers * prices.window
+    again = 0.0 if alone else sum(found.of(name, borders) for name in found.share) * BURST
+    return lanes, by_row.cost(found, borders, prices) + borders * join_cost(outlines, prices) + again
+
+
+@dataclass(frozen=True, slots=True)
+class _Lanes:
+    """What a burst moves, by its type."""
+
+    lanes: dict[str, int]
+    blocks: dict[str, int]
+    numbers: int
+    """What begins anew with each window."""
+
+    @classmethod
+    def of(
+        cls, strands: Sequence[Strand], slots: int, equal: Callable[[Sequence[Strand]], Mapping[Place, Place]]
+    ) -> _Lanes:
+        lanes: Counter[str] = Counter()
+        forms: dict[str, set[tuple[int, int]]] = defaultdict(set)
+        for number, index in set(equal(strands).values()):
+            strand = strands[number]
+            name = strand.automaton.positions[index].type
+            lanes[name] += strand.width * slots
+            forms[name].add((strand.width, _sources(strand, index)))
+        return cls(lanes, {name: len(own) for name, own in forms.items()}, sum(lanes.values()) // slots)
+
+    def cost(self, found: Bursts, borders: int, prices: Prices) -> float:
+        return sum(
+            found.of(name, borders) * (prices.block * self.blocks[name] + prices.lane * count)
+            for name, count in self.lanes.items()
+        )
+
+
+def _sources(strand: Strand, position: int) -> int:
+    return sum(edge.target == position for edge in strand.automaton.edges)
+
+
+def join_cost(outlines: Sequence[Outline], prices: Prices) -> float:
+    """What a pane costs beside its bursts: its matrix is gathered, joined twice, and windows are read."""
+    cost = 0.0
+    for own, count in Counter(outlines).items():
+        entries = {entry for entry, _ in own.entries}
+        products = sum(
+            (middle, goal) in {(inlet, end) for inlet, end, _ in entries}
+            for _, middle, _ in entries
+            for goal in (-1, *range(len(own.bases)))
+        )
+        summands = sum(len(summands) for _, summands in own.entries)
+        steps = 2 * (2 * len(entries) + products) + 4 * own.width * (1 + len(own.bases)) + summands
+        cost += steps * (prices.step + prices.number * count)
+    return cost

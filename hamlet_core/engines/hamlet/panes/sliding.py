@@ -1,0 +1,99 @@
+"""Sliding windows of one class: which strands pane maps fold, and the tables for them, made once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from hamlet_core.engines.hamlet.accumulators import Strand
+from hamlet_core.engines.hamlet.bursts.fold import BurstJobs, Done
+from hamlet_core.engines.hamlet.bursts.layout import equal_positions
+from hamlet_core.engines.hamlet.equal_states import Place
+from hamlet_core.engines.hamlet.input.query_class import ClassEvents
+from hamlet_core.engines.hamlet.panes.choice import PRICES, Bursts, Prices, costs, sample_bursts
+from hamlet_core.engines.hamlet.panes.fold import PanePlan, Panes, fold_panes, panes_of, plan_panes
+from hamlet_core.engines.hamlet.panes.maps import has_map
+
+
+@dataclass
+class Sliding:
+    """Mutable: keeps what it has made for a class of queries; equal strands are not prepared twice."""
+
+    events: ClassEvents
+    jobs: BurstJobs
+    windows: str = "auto"
+    """How overlapping windows are folded: by "lanes", by "panes" where a strand has maps, or what costs less."""
+    share: bool = True
+    """Equal totals of different strands are folded once."""
+    plans: dict[Any, PanePlan] = field(default_factory=dict)
+    chosen: dict[Any, dict[int, list[int]]] = field(default_factory=dict)
+
+    @cached_property
+    def panes(self) -> dict[int, Panes]:
+        """By specification whose windows overlap, or, where there are no windows, may overlap."""
+        return {
+            spec: panes_of(self.events, self.jobs, spec)
+            for spec, (windows, slots) in enumerate(zip(self.jobs.specs, self.jobs.slots, strict=True))
+            if slots > 1 or (not len(self.jobs.row) and windows.slide < windows.within)
+        }
+
+    @cached_property
+    def bursts(self) -> Bursts:
+        """An estimate."""
+        return sample_bursts(self.events)
+
+    def by_panes(
+        self, strands: Sequence[Strand], specs: Sequence[int], prices: Prices = PRICES
+    ) -> dict[int, list[int]]:
+        """By specification: places of the strands that pane maps fold; the rest keeps lanes."""
+        if self.windows == "lanes" or not self.panes:
+            return {}
+        key = prices, tuple(strand.key for strand in strands)
+        if key not in self.chosen:
+            self.chosen[key] = self._choose(strands, specs, prices)
+        return self.chosen[key]
+
+    def _choose(
+        self, strands: Sequence[Strand], specs: Sequence[int], prices: Prices
+    ) -> dict[int, list[int]]:
+        chosen = {}
+        for spec in self.panes:
+            own = [place for place, strand in enumerate(strands) if specs[place] == spec and has_map(strand)]
+            if own and (self.windows == "panes" or self._cheaper(strands, own, spec, prices)):
+                chosen[spec] = own
+        return chosen
+
+    def _cheaper(self, strands: Sequence[Strand], own: Sequence[int], spec: int, prices: Prices) -> bool:
+        chosen, alone = [strands[place] for place in own], len(own) == len(strands)
+        by_lanes, by_panes = costs(
+            chosen,
+            self.bursts,
+            self.panes[spec],
+            self.jobs.slots[spec],
+            prices,
+            alone=alone,
+            equal=self._equal,
+        )
+        return by_panes < by_lanes
+
+    def _equal(self, strands: Sequence[Strand]) -> Mapping[Place, Place]:
+        """Position of a strand -> the one whose lanes it has."""
+        if self.share:
+            return equal_positions(strands, [0] * len(strands), self.events.codes, self.events.predicates)
+        places = (
+            (number, one.index) for number, own in enumerate(strands) for one in own.automaton.positions
+        )
+        return {place: place for place in places}
+
+    def fold(
+        self, spec: int, strands: Sequence[Strand], values: Any, arithmetic: Any, *, closed_form: bool
+    ) -> tuple[list[list[Any]], Done]:
+        """Results by strand and component, an array per row of the specification; and what was done."""
+        key = spec, tuple(strand.key for strand in strands)
+        if key not in self.plans:
+            self.plans[key] = plan_panes(strands, self.events, share=self.share)
+        return fold_panes(
+            self.plans[key], self.panes[spec], self.events, values, arithmetic, closed_form=closed_form
+        )

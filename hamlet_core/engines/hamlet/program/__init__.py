@@ -1,0 +1,1 @@
+"""The tables that the general kernel reads, written from the automata before any event."""

@@ -1,0 +1,85 @@
+"""A workload folded over a stream, and the tables that are made of it: result rows, or partial rows to be added up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hamlet_core.algebra.aggregates import Shape, components
+from hamlet_core.algebra.arithmetic import Arithmetic, Unit
+from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.results.counters import Work
+from hamlet_core.results.rows import PartialRow, decision_table, merged_rows, partial_table, result_table
+from hamlet_core.results.totals import Totals, in_batches, one_table, partial_rows, totals_table
+from hamlet_core.table.stream import Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one task has of an answer: result rows of some queries, partial rows of the others."""
+
+    results: pa.Table
+    partials: pa.Table
+    events: int
+    """Events of the types that the queries name."""
+    decisions: pa.Table
+    """The decision log: every row has its pane."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """Rows of the engines that take query by query, or totals of compiled kernels.
+
+    The totals are made as they are asked for, once; `work` is complete when they are.
+    """
+
+    stream: Stream
+    shapes: Mapping[str, Shape]
+    numbers: Arithmetic
+    work: Work
+    stretches: Iterator[list[Totals]] | None = None
+    rows: list[PartialRow] | None = None
+
+    @property
+    def units(self) -> dict[str, Unit]:
+        """What sums over each column count."""
+        return {name: Unit(column.kind, column.scale) for name, column in self.stream.columns.items()}
+
+    def results(self) -> pa.Table:
+        """Result rows, merged and in order."""
+        return self.part(frozenset(self.shapes)).results
+
+    def part(self, finished: frozenset[str]) -> Part:
+        """Result rows of these queries, and rows of the others that can be shipped and added up."""
+        if self.stretches is None:
+            rows = self.rows or []
+            done = partial_table(row for row in rows if row.query in finished)
+            merged = merged_rows(done, self.shapes, self.numbers)
+            shown = result_table(merged, self.shapes, self.numbers, self.stream.time_type)
+            others = partial_table(row for row in rows if row.query not in finished)
+            return Part(shown, others, len(self.stream), decision_table(self.work.decisions))
+        units, tables, open_rows = self.units, [], []
+        for totals in in_batches(self.stretches):
+            done, others = _divided(totals, finished)
+            tables.append(totals_table(done, self.shapes, units, self.numbers, self.stream.time_type))
+            open_rows += partial_rows(others, self.shapes, units, self.numbers)
+        tables = tables or [totals_table([], self.shapes, units, self.numbers, self.stream.time_type)]
+        shown = one_table(tables, self.shapes)
+        return Part(shown, partial_table(open_rows), len(self.stream), decision_table(self.work.decisions))
+
+
+def _divided(totals: list[Totals], finished: frozenset[str]) -> tuple[list[Totals], list[Totals]]:
+    done = [one for one in totals if one.name in finished]
+    return done, [one for one in totals if one.name not in finished]
+
+
+def shapes_of(analysed: tuple[AnalysedQuery, ...], arithmetic: Arithmetic) -> dict[str, Shape]:
+    """What each query adds up, by its label."""
+    return {
+        one.query.name: Shape(
+            one.query.aggregates, one.operands, components(one.query.aggregates, one.operands, arithmetic)
+        )
+        for one in analysed
+    }

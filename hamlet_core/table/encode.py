@@ -1,0 +1,357 @@
+"""Events in: an Arrow table and the schema that says where time and type stand. Out: a `Stream`, sorted by time,
+with only the rows and columns that the queries read (SEMANTICS 1, API 1). Strict: bad data is a `StreamError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hamlet_core.errors import QueryMeaningError, StreamError
+from hamlet_core.table.arrow import Mask, numbers_of, of_numbers, of_texts
+from hamlet_core.table.columns import coded, decoded, filled, frozen, is_text, normalise, plain_type, selected
+from hamlet_core.table.kinds import Kind
+from hamlet_core.table.schema import (
+    TIME_UNITS,
+    EventSchema,
+    Frame,
+    Source,
+    find_frame,
+    find_sources,
+    table_kinds,
+)
+from hamlet_core.table.stream import Column, Stream, from_list
+
+__all__ = [
+    "TIMESTAMP_TYPE",
+    "TIME_UNITS",
+    "Column",
+    "EventSchema",
+    "Stream",
+    "encode",
+    "table_kinds",
+    "ticks",
+]
+
+TIMESTAMP_TYPE = pa.timestamp("us", "UTC")
+_SHOWN_ROWS = 5
+_STRIDE = 1 << 18
+"""Rows that are looked at together where a copy of all would only be thrown away."""
+_FEW_ROWS = 65_536
+"""Batches of a table that are smaller on average are concatenated first."""
+
+
+def ticks(
+    duration_microseconds: int,
+    stream_unit: int,
+    *,
+    span: tuple[int, int] | None = None,
+    text: str = "",
+    what: str = "the duration",
+) -> int:
+    """A duration in ticks of `stream_unit` microseconds; QueryMeaningError E220 if it is finer than the unit.
+
+    >>> ticks(300_000_000, TIME_UNITS["min"])
+    5
+    """
+    count, rest = divmod(duration_microseconds, stream_unit)
+    if rest:
+        line, column = span or (1, 1)
+        raise QueryMeaningError(
+            f"{what} {_length(duration_microseconds)} is finer than the unit of the time column, "
+            f"{_length(stream_unit)}",
+            code="E220",
+            hint="use a multiple of the unit, or declare a finer time_unit",
+            line=line,
+            column=column,
+            text=text,
+        )
+    return count
+
+
+def _length(microseconds: int) -> str:
+    """A duration as a query would write it."""
+    fitting = [name for name, size in TIME_UNITS.items() if microseconds % size == 0]
+    return f"{microseconds // TIME_UNITS[fitting[-1]]} {fitting[-1]}"
+
+
+def encode(
+    events: pa.Table | pa.RecordBatchReader,
+    schema: EventSchema,
+    columns: Iterable[str],
+    types: frozenset[str],
+) -> Stream:
+    """The events of these types, sorted by time (ties keep the input's order), with these columns.
+
+    A reader is consumed batch by batch; only rows of `types` are kept. Sorted input costs no sort, and where all rows
+    are kept the stream's arrays are views of the table's. Raises StreamError as `schema.table_kinds`, and E204 NULL time or type in any row, E205 NaN or infinity in a row and column
+    that is kept, E206 a value that int64 or microseconds cannot hold, E209 events of another class.
+    """
+    if isinstance(events, pa.RecordBatch):
+        events = pa.Table.from_batches([events])
+    if not isinstance(events, pa.Table | pa.RecordBatchReader):
+        raise StreamError(
+            f"events are a {type(events).__module__}.{type(events).__qualname__}",
+            code="E209",
+            hint="give a pyarrow.Table or RecordBatchReader; pyarrow.Table.from_pandas(frame) makes one",
+        )
+    frame = find_frame(events.schema, schema)
+    sources = find_sources(events.schema, schema, columns)
+    gathering = _Gathering(frame, sources, types)
+    for column, count in _batches(events, gathering.used()):
+        gathering.add(column, count)
+    return gathering.stream()
+
+
+def _batches(
+    events: pa.Table | pa.RecordBatchReader, used: list[int]
+) -> Iterator[tuple[Callable[[int], Any], int]]:
+    """(index -> array, number of rows) of each batch; many small batches of a table as one."""
+    if isinstance(events, pa.RecordBatchReader):
+        yield from ((batch.column, batch.num_rows) for batch in events)
+        return
+    batches = events.to_batches()
+    if len(batches) > 1 + events.num_rows // _FEW_ROWS:
+        try:
+            whole = {index: events.column(index).combine_chunks() for index in used}
+        except pa.ArrowException:  # dictionaries that Arrow cannot unify
+            whole = {}
+        if whole and all(isinstance(array, pa.Array) for array in whole.values()):
+            yield whole.__getitem__, events.num_rows
+            return
+    yield from ((batch.column, batch.num_rows) for batch in batches)
+
+
+@dataclass(slots=True)
+class _Fault:
+    """Bad values of one column, counted over all batches."""
+
+    count: int = 0
+    rows: list[int] = field(default_factory=list)
+
+    def add(self, rows: npt.NDArray[np.int64]) -> None:
+        self.count += len(rows)
+        self.rows += rows[: _SHOWN_ROWS - len(self.rows)].tolist()
+
+    def __str__(self) -> str:
+        rows = ", ".join(str(row) for row in self.rows)
+        more = ", ..." if self.count > len(self.rows) else ""
+        return f"{self.count} {'value' if self.count == 1 else 'values'}, first at row {rows}{more} (from 0)"
+
+
+_NULL = "NULL"
+_HINTS = {
+    "E204": "every event needs a time and a type: drop such rows, or let the pipeline's ingest quarantine them",
+    "E205": "make it NULL if it means 'missing', or drop such rows",
+    "E206": "round or cast the column, so that nothing is lost silently",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of one batch, or those of them that are kept: by place in the batch."""
+
+    first: int
+    count: int
+    kept: npt.NDArray[np.int64] | None = None
+
+    def numbers(self) -> npt.NDArray[np.int64]:
+        if self.kept is None:
+            return np.arange(self.first, self.first + self.count)
+        return self.kept + self.first
+
+    def of(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What is kept of a batch's numbers."""
+        return numbers if self.kept is None else np.take(numbers, self.kept)
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """Mutable: takes batches, keeps the rows of the wanted types, and counts what is wrong."""
+
+    frame: Frame
+    sources: dict[str, Source]
+    types: frozenset[str]
+    count: int = 0
+    rows: list[_Rows] = field(default_factory=list)
+    times: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    codes: list[npt.NDArray[np.int32]] = field(default_factory=list)
+    names: dict[str, int] = field(default_factory=dict)
+    sequences: list[Any] = field(default_factory=list)
+    values: dict[int, list[Any]] = field(default_factory=dict)
+    faults: dict[tuple[int, str, str], _Fault] = field(default_factory=dict)
+
+    def used(self) -> list[int]:
+        """Every column that is read, each once."""
+        frame = self.frame
+        special = (index for index in (frame.time, frame.type, frame.sequence) if index is not None)
+        return list(dict.fromkeys([*special, *self._attributes()]))
+
+    def add(self, column: Callable[[int], Any], count: int) -> None:
+        """Fold in one batch; faults are only noted, so that the error can count them all."""
+        every = _Rows(self.count, count)
+        self.count += count
+        codes, kept = self._coded(column, every)
+        times = self._column(self.frame.time, column(self.frame.time), every, required=True)
+        numbers = filled(times.cast(pa.int64()))
+        rows = _Rows(every.first, count, None if kept is None else np.flatnonzero(kept))
+        self.rows.append(rows)
+        self.codes.append(rows.of(codes))
+        self.times.append(rows.of(numbers))
+        keep = None if kept is None else of_numbers(kept)
+        for index in self._attributes():
+            self.values.setdefault(index, []).append(self._kept(index, column(index), keep, rows))
+        if self.frame.sequence is not None:
+            index = self.frame.sequence
+            self.sequences.append(self._kept(index, column(index), keep, rows))
+
+    def _coded(self, column: Callable[[int], Any], rows: _Rows) -> tuple[npt.NDArray[np.int32], Mask | None]:
+        """The number in `names` of each row's type, -1 for a type that is not wanted; where there is none (None: nowhere)."""
+        if self.frame.type is None:
+            number = self._number(self.frame.type_value)
+            codes = np.full(rows.count, number, np.int32)
+            return codes, None if number >= 0 else codes >= 0
+        labels = self._labels(column(self.frame.type))
+        if labels.null_count:
+            self._note(self.frame.type, "E204", _NULL, numbers_of(labels.is_null()), rows)
+        table = np.array([*map(self._number, labels.dictionary.to_pylist()), -1], np.int32)
+        codes = filled(labels.indices, len(table) - 1)
+        same = int(np.argmin(table == np.arange(len(table))))  # names up to here keep their numbers
+        if len(codes) and not labels.null_count and int(codes.max()) < same:
+            return codes, None
+        codes = _renumbered(codes, table)
+        if not labels.null_count and len(table) > 1 and table[:-1].min() >= 0:
+            return codes, None
+        kept = codes >= 0
+        return codes, None if kept.all() else kept
+
+    def _labels(self, array: Any) -> Any:
+        """Types as a dictionary array with int32 codes."""
+        if pa.types.is_dictionary(array.type) and len(array.dictionary) <= len(array):
+            return coded(array)
+        labels = decoded(array)
+        if not pa.types.is_string(labels.type):
+            labels = labels.cast(pa.large_string())
+        import pyarrow.compute as pc
+
+        return pc.dictionary_encode(labels)
+
+    def _number(self, name: str | None) -> int:
+        return self.names.setdefault(name, len(self.names)) if name is not None and name in self.types else -1
+
+    def _attributes(self) -> Iterator[int]:
+        """The columns to keep beside time and type, each once."""
+        special = {self.frame.time, self.frame.type, None}
+        for index in dict.fromkeys(source.index for source in self.sources.values()):
+            if index is not None and index not in special:
+                yield index
+
+    def _kept(self, index: int, array: Any, keep: Any | None, rows: _Rows) -> Any:
+        values = array if keep is None else selected(array, keep)
+        return coded(values) if is_text(plain_type(array.type)) else self._column(index, values, rows)
+
+    def _column(self, index: int, array: Any, rows: _Rows, *, required: bool = False) -> Any:
+        normal = normalise(array)
+        if required and normal.array.null_count:
+            self._note(index, "E204", _NULL, numbers_of(normal.array.is_null()), rows)
+        if normal.bad is not None and normal.bad.any():
+            code = "E205" if pa.types.is_floating(normal.array.type) else "E206"
+            self._note(index, code, normal.reason, normal.bad, rows)
+        return normal.array
+
+    def _note(self, index: int, code: str, reason: str, bad: Mask, rows: _Rows) -> None:
+        self.faults.setdefault((index, code, reason), _Fault()).add(rows.numbers()[bad])
+
+    def stream(self) -> Stream:
+        """What was gathered, sorted; raises the first fault (by code, then column)."""
+        for (index, code, reason), fault in sorted(
+            self.faults.items(), key=lambda item: (item[0][1], item[0][0])
+        ):
+            raise StreamError(
+                f"column {self.frame.names[index]!r}: {reason} in {fault}", code=code, hint=_HINTS[code]
+            )
+        times, codes = _joined(self.times, np.int64), _joined(self.codes, np.int32)
+        order = self._order(times)
+        if order is not None:
+            times, codes = times[order], codes[order]
+        names = tuple(self.names)
+        stream = Stream(
+            frozen(times),
+            frozen(codes),
+            names,
+            self._selection(order),
+            {},
+            pa.int64() if self.frame.time_kind is Kind.TICK else TIMESTAMP_TYPE,
+            self.frame.unit,
+            self.frame.origin,
+        )
+        stream.columns.update(
+            (name, Column(name, source.kind, source.scale, self._values(source, stream, order)))
+            for name, source in self.sources.items()
+        )
+        return stream
+
+    def _order(self, times: Any) -> Any | None:
+        """A stable order by time (and sequence); None where the rows stand in it already."""
+        if self.sequences:
+            numbers = _one_array(self.sequences)
+            last = numbers_of(numbers.is_null())
+            return np.lexsort((filled(numbers), last, times))
+        if _ascending(times):
+            return None
+        return np.argsort(times, kind="stable")
+
+    def _selection(self, order: Any | None) -> npt.NDArray[np.int64] | None:
+        """The row numbers in order; None if they just count."""
+        if all(rows.kept is None for rows in self.rows):
+            return order
+        numbers = _joined([rows.numbers() for rows in self.rows], np.int64)
+        return numbers if order is None else numbers[order]
+
+    def _values(self, source: Source, stream: Stream, order: Any | None) -> Any:
+        if source.index is None or source.index == self.frame.type:
+            names = of_texts(stream.type_names, pa.large_string())
+            return pa.DictionaryArray.from_arrays(of_numbers(stream.type_codes), names)
+        if source.index == self.frame.time:
+            return of_numbers(stream.time)
+        arrays = self.values.get(source.index, [])
+        if not arrays:
+            return from_list([], source.kind, source.scale)
+        values = _one_array(arrays)
+        return values if order is None else values.take(of_numbers(order))
+
+
+def _ascending(times: npt.NDArray[np.int64]) -> bool:
+    """Whether no time is less than the one before it; block by block, so that little memory is taken."""
+    blocks = range(0, len(times), _STRIDE)
+    return all(
+        bool(
+            np.all(
+                times[first + 1 : first + _STRIDE + 1]
+                >= times[first : first + _STRIDE][: len(times) - 1 - first]
+            )
+        )
+        for first in blocks
+    )
+
+
+def _renumbered(codes: npt.NDArray[np.int32], table: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """`table[codes]`, block by block: NumPy makes wide indices of what it is given."""
+    found = np.empty(len(codes), np.int32)
+    for first in range(0, len(codes), _STRIDE):
+        found[first : first + _STRIDE] = table[codes[first : first + _STRIDE]]
+    return found
+
+
+def _joined(arrays: list[npt.NDArray[Any]], number: type[np.generic]) -> npt.NDArray[Any]:
+    return arrays[0] if len(arrays) == 1 else np.concatenate([np.empty(0, number), *arrays])
+
+
+def _one_array(arrays: list[Any]) -> Any:
+    """Arrays of one type, at least one, as one; texts get a common dictionary."""
+    return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)

@@ -1,0 +1,407 @@
+"""Kernels are compiled once per machine, for the sources as they are, and a run says that it compiles."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+from collections import namedtuple
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+from random import Random
+
+import numpy as np
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+from hamlet_core.engines import hamlet
+from hamlet_core.engines.hamlet.automaton.condition_arithmetic import sum_fits
+from hamlet_core.engines.hamlet.jit import cache as kernel_cache
+from hamlet_core.engines.hamlet.jit.cache import KernelCache, SealedFiles, cache_place, kernel_sources
+from hamlet_core.engines.hamlet.jit.clock import _now
+from hamlet_core.engines.hamlet.jit.decorators import COMPILING, compiled
+from tests.conftest import ROOT
+
+CALL = "from hamlet_core.engines.hamlet.automaton import condition_arithmetic as n; print(n.sum_fits(1, 2), n.sum_fits(2, 1))"
+
+
+def called(directory: Path, program: str = CALL) -> tuple[str, str]:
+    """What a fresh process that keeps its kernels in `directory` says on stdout and stderr."""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=True,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(directory)},
+    )
+    return done.stdout, done.stderr
+
+
+def compiled_anew(function: object) -> int:
+    """How many kernels of a function this process has compiled, not taken from the cache."""
+    return sum(function.stats.cache_misses.values())
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+def doubled(x: int) -> int:
+    return x + x
+
+
+def first_of(arrays: object) -> float:
+    return arrays[0][0]
+
+
+def test_the_first_run_says_once_that_it_compiles_and_the_second_does_not(tmp_path: Path) -> None:
+    assert called(tmp_path) == ("True True\n", f"{COMPILING}\n")
+    assert called(tmp_path) == ("True True\n", "")
+
+
+def test_kernels_of_others_are_not_our_news(tmp_path: Path) -> None:
+    program = (
+        "import hamlet_core.engines.hamlet.jit.decorators, numba\n"
+        "@numba.njit\ndef other(x): return x\n"
+        "print(other(1))"
+    )
+    assert called(tmp_path, program) == ("1\n", "")
+
+
+def test_kernels_are_taken_from_the_cache_while_no_source_has_changed(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = compiled(doubled)
+    assert (first(2), compiled_anew(first)) == (4, 1)
+    again = compiled(doubled)
+    assert (again(2), compiled_anew(again)) == (4, 0)
+    monkeypatch.setattr(kernel_cache, "kernel_stamp", lambda: "another source")
+    changed = compiled(doubled)
+    assert (changed(2), compiled_anew(changed)) == (4, 1)
+
+
+def test_the_sources_are_all_modules_that_kernels_read() -> None:
+    names = {str(path.relative_to(ROOT / "hamlet_core")) for path in kernel_sources()}
+    rooms = {"automaton/conditions", "bursts/kernel", "events/kernel", "numbers/residues", "numbers/semiring"}
+    assert {f"engines/hamlet/{module}.py" for module in rooms} <= names
+    assert "predicates/pair_tables.py" in names  # its constants are compiled into kernels
+    assert "engines/hamlet/engine.py" not in names
+
+
+def modules_with_kernels() -> set[str]:
+    """The modules of the engine in which numba compiles a function, as an import of all of them shows."""
+    names = [found.name for found in walk_packages(hamlet.__path__, f"{hamlet.__name__}.")]
+    values = [value for name in names for value in vars(import_module(name)).values()]
+    return {value.py_func.__module__ for value in values if isinstance(value, Dispatcher)}
+
+
+def test_a_change_in_any_module_with_kernels_makes_all_kernels_stale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = tmp_path / "hamlet_core"
+    shutil.copytree(ROOT / "hamlet_core", core, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(kernel_cache, "_ROOT", tmp_path)
+    monkeypatch.setattr(kernel_cache, "ENGINE", core / "engines" / "hamlet")
+    monkeypatch.setattr(kernel_cache, "kernel_sources", kernel_cache.kernel_sources.__wrapped__)
+    fresh = kernel_cache.kernel_stamp.__wrapped__
+
+    def edited(module: str) -> str:
+        path = tmp_path / f"{module.replace('.', '/')}.py"
+        path.write_text(path.read_text("utf-8") + "\n", "utf-8")
+        return fresh()
+
+    modules = modules_with_kernels()
+    assert {name.split(".")[3] for name in modules} >= {"automaton", "bursts", "events", "graphlets", "panes"}
+    stamps = [fresh(), *map(edited, sorted(modules))]
+    assert len(set(stamps)) == len(modules) + 1
+    assert edited("hamlet_core.engines.hamlet.engine") == stamps[-1]
+
+
+def test_a_changed_source_changes_the_stamp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh = kernel_cache.kernel_stamp.__wrapped__
+    before = fresh()
+    source = tmp_path / "semiring.py"
+    source.write_text("ZERO = 1\n")
+    monkeypatch.setattr(kernel_cache, "_ROOT", tmp_path)
+    monkeypatch.setattr(kernel_cache, "kernel_sources", lambda: (source,))
+    one = fresh()
+    source.write_text("ZERO = 2\n")
+    assert len({before, one, fresh()}) == 3
+
+
+def test_a_cache_that_cannot_be_written_costs_time_and_no_run(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = compiled(doubled)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(SealedFiles, "save", full)
+    assert kernel(3) == 6
+
+
+def test_a_kernel_that_cannot_be_read_is_compiled_again(place: Path) -> None:
+    compiled(doubled)(2)
+    (kept,) = place.rglob("*.nbc")
+    kept.write_bytes(kept.read_bytes()[:100])
+    again = compiled(doubled)
+    assert (again(2), compiled_anew(again)) == (4, 1)
+
+
+def files_of(cache: Path) -> list[Path]:
+    """Indexes and kernels, in order."""
+    return sorted((*cache.rglob("*.nbi"), *cache.rglob("*.nbc")))
+
+
+def flipped(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place % len(content)] ^= 0xFF
+    path.write_bytes(content)
+
+
+def emptied(path: Path, _: int) -> None:
+    path.write_bytes(b"")
+
+
+def cut(path: Path, place: int) -> None:
+    os.truncate(path, place % path.stat().st_size)
+
+
+def of_another(path: Path, place: int) -> None:
+    """Whole, and not what its name says."""
+    others = [one for one in path.parent.glob(f"*{path.suffix}") if one != path]
+    path.write_bytes(others[place % len(others)].read_bytes())
+
+
+def foreign(path: Path, _: int) -> None:
+    path.write_bytes(pickle.dumps("what another program keeps here"))
+
+
+def folder(path: Path, _: int) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+WORK = """
+import pyarrow as pa
+from hamlet_core import run
+events = pa.table({"time": [1, 2, 3, 4], "type": ["A", "B", "B", "A"], "v": [1, 2, 3, 4]})
+rows = run("RETURN COUNT(*), SUM(b.v) PATTERN SEQ(A a, B b+) WITHIN 10 s", events)
+print(rows["value"].to_pylist())
+"""
+RIGHT = "[3.0, 10.0]\n"
+
+
+LOADS = """
+from hamlet_core.engines.hamlet.jit.cache import SealedFiles
+real = SealedFiles.load
+def load(files, key):
+    print(files._data_path(files._load_index()[key][0]))
+    return real(files, key)
+SealedFiles.load = load
+"""
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache of all kernels that `WORK` needs."""
+    cache = tmp_path_factory.mktemp("filled")
+    assert called(cache, WORK)[0] == RIGHT
+    return cache
+
+
+@pytest.fixture(scope="module")
+def loaded(filled: Path) -> list[Path]:
+    """The kernels that `WORK` loads, in the cache, shortest first: the others are parts of them."""
+    names = called(filled, LOADS + WORK)[0].splitlines()[:-1]
+    return sorted(
+        (Path(name).relative_to(filled) for name in names), key=lambda path: (filled / path).stat().st_size
+    )
+
+
+@pytest.mark.parametrize("harm", [flipped, cut, emptied, of_another, foreign, folder])
+def test_damaged_files_are_compiled_again_and_the_result_is_right(
+    filled: Path, loaded: list[Path], tmp_path: Path, harm: Callable[[Path, int], None]
+) -> None:
+    """A kernel, and the index of another, but not of the longest: compiling takes seconds."""
+    cache, random = tmp_path / "kernels", Random(harm.__name__)
+    shutil.copytree(filled, cache)
+    kernel, other = random.sample(loaded[:-1], 2)
+    for path in (kernel, other.with_name(f"{other.name.rsplit('.', 2)[0]}.nbi")):
+        harm(cache / path, random.randrange(1 << 20))
+    assert called(cache, WORK) == (RIGHT, f"{COMPILING}\n")
+    assert called(cache, WORK) == (RIGHT, f"{COMPILING}\n" if harm is folder else "")
+
+
+def test_a_kernel_whose_code_changed_is_never_run(place: Path) -> None:
+    """Not by chance: bytes all over the file, one at a time, are others."""
+    compiled(doubled)(2)
+    (kept,) = place.rglob("*.nbc")
+    content, size = kept.read_bytes(), kept.stat().st_size
+    files = SealedFiles(str(kept.parent), kept.name.rsplit(".", 2)[0], kernel_cache.kernel_stamp())
+    (key,) = files._load_index()
+    assert files.load(key)
+    for at in range(0, size, 97):
+        flipped(kept, at)
+        assert files.load(key) is None
+        kept.write_bytes(content)
+    assert files.load(key)
+
+
+KILLED = """
+import os, signal, sys
+import numba
+replaced, real = 0, os.replace
+def dying(*names):
+    global replaced
+    if replaced == {moves}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    replaced += 1
+    real(*names)
+os.replace = dying
+from hamlet_core.engines.hamlet.jit import cache as kernel_cache
+kernel_cache.kernel_stamp = lambda: "another source"
+from hamlet_core.engines.hamlet.jit import decorators as compilation
+from tests.unit.engines.hamlet.jit.test_cache import {name} as function
+print(compilation.compiled(function)(2.5))
+"""
+"""A process that has changed sources and is killed before the file number `moves` that it keeps is in its place."""
+
+
+def halved(x: float) -> float:
+    return x / 2
+
+
+@pytest.mark.parametrize("moves", [0, 1])
+def test_a_process_killed_while_it_keeps_a_kernel_leaves_none_of_other_sources(
+    place: Path, monkeypatch: pytest.MonkeyPatch, moves: int
+) -> None:
+    module = sys.modules[__name__]
+    assert compiled(module.halved)(2.5) == 1.25
+    died = subprocess.run(
+        [sys.executable, "-c", KILLED.format(moves=moves, name="halved")],
+        cwd=ROOT,
+        check=False,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(place)},
+    )
+    assert died.returncode == -signal.SIGKILL
+    monkeypatch.setattr(kernel_cache, "kernel_stamp", lambda: "another source")
+    after = compiled(module.halved)
+    assert (after(2.5), compiled_anew(after)) == (1.25, 1)
+    assert not list(place.rglob("*.part"))
+
+
+def test_a_file_in_the_place_of_the_folder_costs_time_and_no_run(tmp_path: Path) -> None:
+    (tmp_path / "kernels").touch()
+    assert called(tmp_path / "kernels")[0] == "True True\n"
+
+
+def test_the_place_of_the_cache_names_what_is_damaged(filled: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "kernels"
+    shutil.copytree(filled, cache)
+    program = (
+        "from hamlet_core.engines.hamlet.jit.cache import cache_place; print(len(cache_place().damaged))"
+    )
+    assert called(cache, program)[0] == "0\n"
+    files = files_of(cache)
+    for number, harm in enumerate((flipped, cut, emptied, folder, foreign)):
+        harm(files[number], 100)
+    assert called(cache, program)[0] == "4\n"  # one of an older version is none
+
+
+def test_a_cache_that_names_what_is_gone_is_forgotten(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when a class of arguments has moved to another module in a newer version."""
+    monkeypatch.setattr(sys.modules[__name__], "Moved", namedtuple("Moved", ["array"]), raising=False)  # noqa: PYI024
+    globals()["Moved"].__module__ = __name__
+    arena = globals()["Moved"](np.zeros(2))
+    assert compiled(first_of)(arena) == 0
+    monkeypatch.undo()
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(place))
+    again = compiled(first_of)
+    assert (again((np.ones(2),)), compiled_anew(again)) == (1, 1)
+    last = compiled(first_of)
+    assert (last((np.ones(2),)), compiled_anew(last)) == (1, 0)
+
+
+def test_without_any_directory_kernels_are_compiled_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_cache._Kernels, "_locator_classes", ())
+    assert KernelCache.of(doubled) is None
+    assert compiled(doubled)(4) == 8
+    assert cache_place() == kernel_cache.CachePlace(None, 0)
+
+
+def test_many_processes_fill_one_cache_and_each_finds_its_own_kernels(tmp_path: Path) -> None:
+    program = (
+        "import sys; from hamlet_core.engines.hamlet.automaton.condition_arithmetic import compared\n"
+        "x = {kind}\n"
+        "print(compared(2, x(1), x(2)), compared.stats.cache_misses.total())"
+    )
+    kinds = ("int", "float", "__import__('numpy').int32", "__import__('numpy').float32")
+    command = [sys.executable, "-c"]
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def all_at_once() -> list[str]:
+        running = [
+            subprocess.Popen(
+                [*command, program.format(kind=kind)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                cwd=ROOT,
+                env=environment,
+            )
+            for kind in kinds
+        ]
+        return [process.communicate()[0] for process in running]
+
+    assert all(line.startswith("True") for line in all_at_once())
+    all_at_once()
+    assert all_at_once() == ["True 0\n"] * len(kinds)
+
+
+def test_the_place_of_the_cache_counts_its_kernels(place: Path) -> None:
+    assert cache_place() == kernel_cache.CachePlace(place, 0)
+    assert compiled(sum_fits.py_func)(np.int64(1), np.int64(2))
+    assert cache_place() == kernel_cache.CachePlace(place, 1)
+    compiled(_now.py_func)()
+    assert cache_place() == kernel_cache.CachePlace(place, 2)
+    assert len({path.parent for path in place.rglob("*.nbc")}) == 2  # a directory a room
+
+
+def test_kernels_beside_the_sources_are_counted_in_every_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (
+        "one/kernel.py",
+        "one/__pycache__/kernel.1.nbc",
+        "two/__pycache__/kernel.1.nbc",
+        "two/kernel.py",
+    ):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    monkeypatch.setattr("numba.config.CACHE_DIR", "")
+    monkeypatch.setattr(kernel_cache, "ENGINE", tmp_path)
+    assert cache_place() == kernel_cache.CachePlace(tmp_path, 2)
+
+
+def test_the_announcement_is_a_warning_of_the_package(caplog: pytest.LogCaptureFixture) -> None:
+    from hamlet_core.engines.hamlet.jit.decorators import _Announcement
+
+    class Event:
+        data = {"dispatcher": sum_fits}  # noqa: RUF012 - a stand-in
+
+    announcement = _Announcement()
+    announcement.on_start(Event)
+    announcement.on_start(Event)
+    assert [(one.name, one.levelno) for one in caplog.records] == [("hamlet_core", logging.WARNING)]
