@@ -23,7 +23,7 @@ LONG = 60
 ENDLESS = """
 import sys
 import hamlet_core
-from hamlet_core.engines.hamlet import compilation
+from hamlet_core.engines.hamlet.jit import decorators as compilation
 from pipelines import cli, querying
 from pipelines.showing import formats
 
