@@ -16,6 +16,7 @@ from pipelines.assets.configuration import FolderConfiguration, PipelineConfigur
 from pipelines.assets.maintenance import maintenance_job
 from pipelines.assets.place import INGEST_JOB, Place
 from pipelines.folder import FolderWorkload, WorkloadFolder
+from pipelines.live_runs import live_executor
 from resources.spark import SparkResource
 
 MAIN_JOB = "trend_aggregates_job"
@@ -91,7 +92,7 @@ def _together(resource: object, *parts: dg.Definitions) -> dg.Definitions:
         jobs=[maintenance_job],
         resources={"pipeline": resource, "spark": SparkResource()},
         # One process, one Spark session: the multiprocess executor starts a JVM per step.
-        executor=dg.in_process_executor,
+        executor=live_executor,
     )
     return dg.Definitions.merge(shared, *parts)
 

@@ -14,6 +14,7 @@ from pipelines.assets.place import Place, range_tags
 from pipelines.assets.presenting import recorded_metrics, step_seconds
 from pipelines.definitions import MAIN_JOB, definitions, job_name
 from pipelines.folder import WorkloadFolder
+from pipelines.live_runs import locks_of
 from pipelines.settings import JobSettings, SettingsError
 from pipelines.steps.metrics import Metric
 from resources.failures import explained
@@ -115,7 +116,8 @@ def _run(
     logging = {"loggers": {"console": {"config": {"log_level": log_level}}}}
     success = False
     try:
-        done = job.execute_in_process(run_config=logging, instance=instance, run_id=run_id, tags=tags)
+        with locks_of(instance).holding(run_id):
+            done = job.execute_in_process(run_config=logging, instance=instance, run_id=run_id, tags=tags)
         success = done.success
     except Exception as failure:  # noqa: BLE001 - raised again unless a check says it better
         # First, because a full disk also hides what the checks said.

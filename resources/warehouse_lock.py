@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
-import os
-import socket
 import time
 from collections.abc import Iterator
 from typing import IO
 
 from hamlet_core.errors import HamletError
 from resources.rights import require_writable
+from resources.run_lock import sign, signed_by
 from resources.storage import Location, Place
 
 LOCK_FILE = ".hamlet.lock"
@@ -33,9 +31,10 @@ class WarehouseBusy(HamletError, RuntimeError):
 
 
 @contextlib.contextmanager
-def exclusive(warehouse: Place, *, wait_seconds: float = 0.0) -> Iterator[None]:
+def exclusive(warehouse: Place, *, wait_seconds: float = 0.0, run_id: str = "") -> Iterator[None]:
     """Hold the warehouse alone; WarehouseBusy if another process keeps it for more than `wait_seconds`, and
-    EnvironmentProblem (E515) for one that this process may not write.
+    EnvironmentProblem (E515) for one that this process may not write. Who is refused is told the process that has it,
+    and its run.
 
     The lock belongs to the open file, so neither an exception nor SIGKILL can leave it behind. For a warehouse in
     a store it is a file of this machine and user: runs on other machines are kept apart by Delta's own look for
@@ -46,10 +45,7 @@ def exclusive(warehouse: Place, *, wait_seconds: float = 0.0) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / LOCK_FILE).open("a+", encoding="utf-8") as file:
         _acquire(file, warehouse, time.monotonic() + wait_seconds)
-        file.seek(0)
-        file.truncate()
-        json.dump({"pid": os.getpid(), "host": socket.gethostname()}, file)
-        file.flush()
+        sign(file, run=run_id)
         yield
 
 
@@ -67,8 +63,4 @@ def _acquire(file: IO[str], warehouse: Place, deadline: float) -> None:
 
 def _holder(file: IO[str]) -> str:
     file.seek(0)
-    try:
-        owner = json.loads(file.read())
-        return f"process {owner['pid']} on {owner['host']}"
-    except (ValueError, KeyError, TypeError):  # the holder is just writing its name
-        return "another process"
+    return signed_by(file.read()) or "another process"  # the holder is just writing its name

@@ -75,8 +75,9 @@ class PipelineResource(dg.ConfigurableResource, ABC):
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["PipelineResource"]:
         """A run has its warehouse alone from its first step to its last; WarehouseBusy if another one has it."""
         place = self.location()
-        with exclusive(place, wait_seconds=self.waits()), room_kept(Location.of(place).local):
-            self._run_id = context.run.run_id if context.run else ""
+        self._run_id = context.run.run_id if context.run else ""
+        alone = exclusive(place, wait_seconds=self.waits(), run_id=self._run_id)
+        with alone, room_kept(Location.of(place).local):
             yield self
 
     def tables(self, workload: NamedWorkload | None = None) -> Warehouse:

@@ -30,9 +30,11 @@ class Served:
     keeper: subprocess.Popen[str]
     group: int
 
-    def wait(self) -> None:
-        """Return when the server or its keeper has ended."""
-        self.keeper.wait()
+    def ended_within(self, seconds: float) -> bool:
+        """Whether the server or its keeper ends within some seconds, or has ended."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.keeper.wait(seconds)
+        return self.ended()
 
     def ended(self) -> bool:
         """Whether the server or its keeper has ended."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 import time
 import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,8 +18,12 @@ from pipelines.commands.options import debug_option, warehouse_option
 from pipelines.commands.ports import holder_of
 from pipelines.commands.serving import Served, serve
 
+if TYPE_CHECKING:
+    from resources.storage import Place
+
 ROOT = Path(__file__).resolve().parents[2]
 READY_SECONDS = 120
+LOOK_SECONDS = 15
 WAREHOUSE, PROCESS = "HAMLET_WAREHOUSE", "HAMLET_UI"
 """Environment variables of the servers: whose pages they show, and the `hamlet ui` that has started them."""
 
@@ -45,19 +52,46 @@ def ui(warehouse: str, host: str, port: int, workloads: str | None) -> None:
     _require_free(host, port, address)
     _hear_signals()
     click.echo("Starting Dagster ...", err=True)
-    server = start(home, address, host, port, folder)
-    try:
-        wait_until_ready(server, f"http://{host}:{port}")
-        click.echo(f"http://{host}:{port}")
-        sys.stdout.flush()
-        click.echo("Stop with Ctrl-C.", err=True)
-        server.wait()
-        raise click.ClickException("Dagster has stopped; its own words stand above")
-    except SystemExit:
-        click.echo("Stopping.", err=True)
-        raise
-    finally:
-        server.stop()
+    with _ending_dead_runs(place) as look:
+        server = start(home, address, host, port, folder)
+        try:
+            wait_until_ready(server, f"http://{host}:{port}")
+            click.echo(f"http://{host}:{port}")
+            sys.stdout.flush()
+            click.echo("Stop with Ctrl-C.", err=True)
+            while not server.ended_within(LOOK_SECONDS):
+                look()
+            raise click.ClickException("Dagster has stopped; its own words stand above")
+        except SystemExit:
+            click.echo("Stopping.", err=True)
+            raise
+        finally:
+            server.stop()
+
+
+@contextlib.contextmanager
+def _ending_dead_runs(place: Place) -> Iterator[Callable[[], object]]:
+    """End the runs that died before this; give a look that finds those that die from now on."""
+    from pipelines.instance import dagster_instance
+    from pipelines.live_runs import SERVER, DeadRuns, end_dead_runs, locks_of
+
+    def tell(words: str) -> None:
+        click.echo(words, err=True)
+
+    dead = DeadRuns(tell)
+
+    def look() -> None:
+        try:
+            with dagster_instance(place) as instance:
+                dead.end(instance)
+        except Exception as failure:  # noqa: BLE001 - the next look may find the disk or the store well again
+            tell(f"Could not look for runs that died: {failure}")
+
+    with dagster_instance(place) as instance:
+        end_dead_runs(instance, tell)
+        locks = locks_of(instance)
+    with locks.sharing(SERVER):
+        yield look
 
 
 def _warehouse_of(folder: Path) -> Path | str:
