@@ -1,0 +1,179 @@
+"""Kill -9 of whatever runs, and a start of `hamlet ui` after it: what is queued runs, new files come in, the clock ticks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from pipelines.instance import dagster_instance
+from pipelines.live_runs import locks_of
+from resources.warehouse import Warehouse
+from tests.conftest import ROOT
+from tests.dagster.folder_cases import DAILY, JAMS, KEYS, day_of_events, drop, make_folder
+from tests.dagster.pages import address_of, ask, loaded, serving, wait_for
+
+DAYS = 3
+RUN_SECONDS = 600
+CLOCK = f'{DAILY}end: 2026-01-08\nschedule: "*/2 * * * *"\n'
+ENDED = (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
+ACTIVE = (dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING)
+ROUNDS = 10
+
+
+@dataclass
+class Automation:
+    """A folder of workloads, and what happens to it."""
+
+    folder: Path
+    log: Path
+    dropped: int = 0
+    queued: list[str] = field(default_factory=list)
+    """Runs that were put into the queue and have to come to an end."""
+
+    def runs(self) -> list[dg.DagsterRun]:
+        """All runs, the latest first."""
+        with dagster_instance(self.folder / "warehouse") as instance:
+            return list(instance.get_runs())
+
+    def command(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """A `hamlet` command as a process."""
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "pipelines.cli", *arguments], cwd=ROOT, stdout=log, stderr=log
+            )
+
+    def backfill(self) -> subprocess.Popen[bytes]:
+        return self.command("backfill", str(self.folder), "jams", KEYS[0], KEYS[DAYS - 1])
+
+    def begun(self, process: subprocess.Popen[bytes]) -> str:
+        """The run of a command, once it is going on."""
+
+        def look() -> str:
+            assert process.poll() is None
+            with dagster_instance(self.folder / "warehouse") as instance:
+                locks = locks_of(instance)
+                for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
+                    if f"process {process.pid} on " in (locks.signature(run.run_id) or ""):
+                        return run.run_id
+            return ""
+
+        return wait_for(look, RUN_SECONDS, "the command has no run")
+
+    def drop(self) -> str:
+        """A new file of late events, whole for some time; its name."""
+        self.dropped += 1
+        name = f"late{self.dropped:02}.csv"
+        day = self.dropped % DAYS
+        place = drop(self.folder, day, name=name, table=day_of_events(day, 10, seed=self.dropped))
+        os.utime(place, (time.time() - 60,) * 2)
+        return name
+
+    def ingested(self) -> set[str]:
+        """The names of the files that are in."""
+        warehouse = Warehouse(self.folder / "warehouse")
+        if not warehouse.exists("ingested_files"):
+            return set()
+        return {Path(path).name for path in warehouse.rows("ingested_files", ["path"]).column(0).to_pylist()}
+
+    def enqueue(self, address: str) -> str:
+        """Ask for a run on the pages; it waits for its turn."""
+        question = """mutation { launchRun(executionParams: {selector: {repositoryLocationName: "pipelines.definitions",
+            repositoryName: "__repository__", jobName: "ingest_job"}, runConfigData: {}})
+            { __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }"""
+        answer = ask(address, question)["launchRun"]
+        assert answer["__typename"] == "LaunchRunSuccess", answer
+        run_id: str = answer["run"]["runId"]
+        self.queued.append(run_id)
+        return run_id
+
+    @contextlib.contextmanager
+    def served(self) -> Iterator[tuple[subprocess.Popen[str], str]]:
+        """`hamlet ui`, and its address."""
+        with serving(self.log.with_name(f"ui{self.dropped}.log"), "--workloads", str(self.folder)) as process:
+            address = address_of(process)
+            loaded(address)
+            yield process, address
+
+    def check_new_file(self) -> None:
+        """A new file comes in: a sensor asks for a run, and the queue starts it."""
+        name = self.drop()
+        wait_for(lambda: name in self.ingested(), RUN_SECONDS, f"{name} is not in")
+
+    def check_clock(self, since: float) -> None:
+        """The schedule starts a run that succeeds."""
+
+        def ticked() -> bool:
+            with dagster_instance(self.folder / "warehouse") as instance:
+                records = instance.get_run_records(
+                    dg.RunsFilter(tags={"dagster/schedule_name": "jams_schedule"})
+                )
+            return any(
+                record.create_timestamp.timestamp() > since
+                and record.dagster_run.status == dg.DagsterRunStatus.SUCCESS
+                for record in records
+            )
+
+        wait_for(ticked, RUN_SECONDS, "the schedule starts no run")
+
+    def check_queue(self) -> None:
+        """Whatever was queued comes to an end."""
+        waiting = set(self.queued)
+        wait_for(
+            lambda: all(run.status in ENDED for run in self.runs() if run.run_id in waiting),
+            RUN_SECONDS,
+            "what was queued does not run",
+        )
+        self.queued.clear()
+
+
+@pytest.fixture
+def automation(tmp_path: Path, request: pytest.FixtureRequest) -> Automation:
+    folder = make_folder(tmp_path / "rides", {"jams": (JAMS, request.param)}, days=DAYS)
+    for file in (folder / "inbox").iterdir():
+        os.utime(file, (time.time() - 60,) * 2)
+    settings = folder / "pipeline.yaml"
+    settings.write_text(settings.read_text().replace("wait_seconds: 0", "wait_seconds: 300"))
+    return Automation(folder, tmp_path / "log")
+
+
+def status_of(automation: Automation, run_id: str) -> dg.DagsterRunStatus:
+    (found,) = [run.status for run in automation.runs() if run.run_id == run_id]
+    return found
+
+
+def killed(process: subprocess.Popen[Any]) -> None:
+    process.kill()
+    process.wait(60)
+
+
+@pytest.mark.parametrize("automation", [DAILY], ids=["daily"], indirect=True)
+def test_a_killed_backfill_keeps_nothing_waiting(automation: Automation) -> None:
+    """Before a server starts, and beside one that runs."""
+    process = automation.backfill()
+    first = automation.begun(process)
+    killed(process)
+    assert status_of(automation, first) == dg.DagsterRunStatus.STARTED
+    with automation.served():
+        assert status_of(automation, first) == dg.DagsterRunStatus.FAILURE
+        automation.check_new_file()
+        process = automation.backfill()
+        second = automation.begun(process)
+        killed(process)
+        wait_for(
+            lambda: status_of(automation, second) == dg.DagsterRunStatus.FAILURE,
+            RUN_SECONDS,
+            "the run counts as going on",
+        )
+    said = "".join(file.read_text() for file in automation.log.parent.glob("ui*.log"))
+    for run in (first, second):
+        assert f"Run {run} of jams_job is marked as failed: process " in said
