@@ -6,8 +6,6 @@ import contextlib
 import json
 import logging
 import os
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -114,7 +112,7 @@ def run_in(
         folder = Location.of(warehouse).local
         try:
             require_room(folder)
-            with dagster_instance(warehouse) as instance, hung_up_is_terminated():
+            with dagster_instance(warehouse) as instance:
                 end_dead_runs(instance, logging.getLogger(PROGRESS).warning)
                 return job(instance, "DEBUG" if debug else "CRITICAL")
         except (DagsterExecutionInterruptedError, KeyboardInterrupt):
@@ -124,20 +122,6 @@ def run_in(
             if known is None or known is failure:
                 raise
             raise known from known.__cause__
-
-
-@contextlib.contextmanager
-def hung_up_is_terminated() -> Iterator[None]:
-    """A terminal that is closed ends the run as SIGTERM does, so that its end is written down; `nohup` still holds."""
-    before = signal.getsignal(signal.SIGHUP)
-    if before is not signal.SIG_DFL or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGHUP, before)
 
 
 def show_steps(summary: RunSummary) -> None:
