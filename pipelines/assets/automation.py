@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import dagster as dg
 
 from hamlet_core.errors import HamletError
+from pipelines.assets.asked import Asked
 from pipelines.assets.place import Place, range_tags
 from pipelines.folder import WorkloadFolder
 from pipelines.reading import listing
@@ -37,33 +39,54 @@ def inbox_sensor(folder: WorkloadFolder, job: Job) -> dg.SensorDefinition:
         description=f"Ingests new files of {folder.stream.events}.",
     )
     def new_files(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        known: dict[str, list[float]] = json.loads(context.cursor or "{}")
+        known, asked = _inbox_cursor(context.cursor)
+        outcome = asked.outcome(context.instance, "new_files") if asked else None
+        if outcome is not None and not outcome.done and not outcome.failed:
+            return dg.SkipReason(f"an ingest is {outcome}")
         found = {
             file.path: [file.size, file.modified.timestamp() if file.modified else 0.0]
             for file in listing(folder.source.path)
         }
         now = datetime.now(UTC).timestamp()
-        settled = {path: seen for path, seen in found.items() if now - seen[1] >= SETTLED_SECONDS}
+        settled = {path: seen for path, seen in found.items() if abs(now - seen[1]) >= SETTLED_SECONDS}
         fresh = sorted(path for path, seen in settled.items() if known.get(path) != seen)
         waiting = len(found) - len(settled)
-        if not fresh:
-            return dg.SkipReason(
-                f"no new files; {waiting} still being written" if waiting else "no new files"
-            )
-        seen = json.dumps(
-            {
+        if fresh:
+            known = {
                 path: found[path] if path in settled else known[path]
                 for path in found
                 if path in settled or path in known
             }
-        )
-        request = dg.RunRequest(
-            run_key=hashlib.sha256(seen.encode()).hexdigest(),
-            tags={"hamlet/reason": f"{len(fresh)} new files, such as {Path(fresh[0]).name}"[:200]},
-        )
-        return dg.SensorResult(run_requests=[request], cursor=seen)
+            seen = json.dumps(known)
+            asked = Asked.first(hashlib.sha256(seen.encode()).hexdigest())
+            reason = f"{len(fresh)} new files, such as {Path(fresh[0]).name}"
+            return _ask(known, asked, reason)
+        if asked is not None and outcome is not None and outcome.failed:
+            if outcome.due:
+                return _ask(known, asked.again, f"attempt {asked.attempt + 1}: the last ingest failed")
+            return dg.SkipReason(f"no new files; the last ingest {outcome}")
+        quiet = f"no new files; {waiting} still being written" if waiting else "no new files"
+        return dg.SensorResult(skip_reason=quiet, cursor=_saved(known, None))
 
     return new_files
+
+
+def _inbox_cursor(cursor: str | None) -> tuple[dict[str, list[float]], Asked | None]:
+    """The files that were asked for, by path, and the ingest that has yet to succeed; older cursors hold only files."""
+    saved = json.loads(cursor or "{}")
+    if not isinstance(saved.get("known"), dict):
+        return saved, None
+    return saved["known"], Asked.read(saved["asked"]) if saved["asked"] else None
+
+
+def _saved(known: dict[str, list[float]], asked: Asked | None) -> str:
+    return json.dumps({"known": known, "asked": asked.saved if asked else None})
+
+
+def _ask(known: dict[str, list[float]], asked: Asked, reason: str) -> dg.SensorResult:
+    """Ask for an ingest, and remember it until it has succeeded."""
+    request = dg.RunRequest(run_key=asked.run_key, tags={"hamlet/reason": reason[:200]})
+    return dg.SensorResult(run_requests=[request], cursor=_saved(known, asked))
 
 
 def workload_schedule(place: Place, job: Job) -> dg.ScheduleDefinition | None:
@@ -103,28 +126,79 @@ def late_events_sensor(folder: WorkloadFolder, place: Place, job: Job) -> dg.Sen
         description=f"Runs the partitions of {place.name} again that late events change.",
     )
     def late_events(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        seen, asked = _late_cursor(context.cursor)
+        outcomes = [(one, one.run.outcome(context.instance, context.sensor_name)) for one in asked]
+        for _, outcome in outcomes:
+            if not outcome.done and not outcome.failed:
+                return dg.SkipReason(f"the last run of late events is {outcome}")
+        failed = [(one, outcome) for one, outcome in outcomes if outcome.failed]
         warehouse = Warehouse(folder.warehouse)
         latest = latest_ingest(warehouse)
-        if latest is None or context.cursor == latest.isoformat():
-            return dg.SkipReason("nothing has come in since the last look")
-        try:
-            now = WorkloadFolder.read(folder.root)
-            late = late_partitions(warehouse, now.settings(place.name or ""))
-        except HamletError as error:
-            return dg.SkipReason(str(error))
-        requests = [_again(place, run, latest) for run in in_a_row(late)]
-        context.log.info("late events for %s", ", ".join(one.key for one in late) or "no partition")
-        return dg.SensorResult(run_requests=requests, cursor=latest.isoformat())
+        if latest is None or seen == latest.isoformat():
+            wanted = [one.again for one, outcome in failed if outcome.due]
+            rest = [one for one, outcome in failed if not outcome.due]
+            quiet = "nothing has come in since the last look"
+            if failed and not wanted:
+                return dg.SkipReason(f"{quiet}; the last run of late events {failed[0][1]}")
+        else:
+            try:
+                now = WorkloadFolder.read(folder.root)
+                late = late_partitions(warehouse, now.settings(place.name or ""))
+            except HamletError as error:
+                return dg.SkipReason(str(error))
+            seen, rest = latest.isoformat(), []
+            wanted = [_Late.first(run[0].key, run[-1].key, len(run), seen) for run in in_a_row(late)]
+            spans = {(one.since, one.until) for one in wanted}
+            wanted += [one.again for one, _ in failed if (one.since, one.until) not in spans]
+            quiet = "nothing that has come in is late"
+            context.log.info("late events for %s", ", ".join(one.key for one in late) or "no partition")
+        cursor = json.dumps({"latest": seen, "asked": [one.saved for one in wanted + rest]})
+        if not wanted:
+            return dg.SensorResult(skip_reason=quiet, cursor=cursor)
+        return dg.SensorResult(run_requests=[_request(place, one) for one in wanted], cursor=cursor)
 
     return late_events
 
 
-def _again(place: Place, run: Sequence[Partition], latest: datetime) -> dg.RunRequest:
-    """One run over partitions in a row; the same late events ask for it once."""
-    first, last = run[0].key, run[-1].key
-    reason = {"hamlet/reason": f"late events in {len(run)} partitions" if place.partitions else "new events"}
-    tags = range_tags(first, last) if place.partitions else {}
-    return dg.RunRequest(run_key=f"{first}..{last} {latest.isoformat()}", tags=tags | reason)
+@dataclass(frozen=True, slots=True)
+class _Late:
+    """A run over partitions in a row that late events change."""
+
+    since: str
+    until: str
+    count: int
+    run: Asked
+
+    @classmethod
+    def first(cls, since: str, until: str, count: int, latest: str) -> "_Late":
+        """The first attempt; the same late events ask for it once."""
+        return cls(since, until, count, Asked.first(f"{since}..{until} {latest}"))
+
+    @property
+    def again(self) -> "_Late":
+        return replace(self, run=self.run.again)
+
+    @property
+    def saved(self) -> dict[str, Any]:
+        return {"since": self.since, "until": self.until, "count": self.count, "run": self.run.saved}
+
+
+def _late_cursor(cursor: str | None) -> tuple[str | None, list[_Late]]:
+    """The last ingest that was looked at, and the runs that have yet to succeed; older cursors are the time alone."""
+    if cursor is None or not cursor.startswith("{"):
+        return cursor, []
+    saved = json.loads(cursor)
+    asked = [_Late(**{**one, "run": Asked.read(one["run"])}) for one in saved["asked"]]
+    return saved["latest"], asked
+
+
+def _request(place: Place, late: _Late) -> dg.RunRequest:
+    """One run over partitions in a row."""
+    reason = {
+        "hamlet/reason": f"late events in {late.count} partitions" if place.partitions else "new events"
+    }
+    tags = range_tags(late.since, late.until) if place.partitions else {}
+    return dg.RunRequest(run_key=late.run.run_key, tags=tags | reason)
 
 
 def in_a_row(partitions: Sequence[Partition]) -> Iterator[list[Partition]]:
