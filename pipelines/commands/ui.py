@@ -52,7 +52,7 @@ def ui(warehouse: str, host: str, port: int, workloads: str | None) -> None:
     _require_free(host, port, address)
     _hear_signals()
     click.echo("Starting Dagster ...", err=True)
-    with _ending_dead_runs(place) as look:
+    with _looking_after_runs(place) as look:
         server = start(home, address, host, port, folder)
         try:
             wait_until_ready(server, f"http://{host}:{port}")
@@ -70,10 +70,11 @@ def ui(warehouse: str, host: str, port: int, workloads: str | None) -> None:
 
 
 @contextlib.contextmanager
-def _ending_dead_runs(place: Place) -> Iterator[Callable[[], object]]:
-    """End the runs that died before this; give a look that finds those that die from now on."""
+def _looking_after_runs(place: Place) -> Iterator[Callable[[], object]]:
+    """End the runs that died before this, and put ticks right; give a look that does so from now on."""
     from pipelines.instance import dagster_instance
     from pipelines.live_runs import SERVER, DeadRuns, end_dead_runs, locks_of
+    from pipelines.ticks import forget_ticks_ahead
 
     def tell(words: str) -> None:
         click.echo(words, err=True)
@@ -84,11 +85,13 @@ def _ending_dead_runs(place: Place) -> Iterator[Callable[[], object]]:
         try:
             with dagster_instance(place) as instance:
                 dead.end(instance)
+                forget_ticks_ahead(instance, tell, daemon_runs=True)
         except Exception as failure:  # noqa: BLE001 - the next look may find the disk or the store well again
             tell(f"Could not look for runs that died: {failure}")
 
     with dagster_instance(place) as instance:
         end_dead_runs(instance, tell)
+        forget_ticks_ahead(instance, tell)
         locks = locks_of(instance)
     with locks.sharing(SERVER):
         yield look
