@@ -69,7 +69,8 @@ def patience(seconds: float, advice: str) -> Iterator[None]:
     try:
         yield
     finally:
-        _ending.patience, _ending.advice = before
+        if not heard():
+            _ending.patience, _ending.advice = before
 
 
 @contextmanager

@@ -135,6 +135,20 @@ def test_a_command_that_computes_ends_within_two_seconds(
     assert seconds < 2
 
 
+ADVISED = """
+from pipelines.ending import patience
+def advising(*_, **__):
+    with patience(1, "run it again"):
+        looping()
+hamlet_core.run = advising
+"""
+
+
+def test_advice_outlives_the_block_that_a_signal_ends(command: Command) -> None:
+    found, said, _ = ended(command(IN_PYTHON + ADVISED, *RUN), signal.SIGTERM)
+    assert (found, said) == (143, b"Terminated: run it again.\n")
+
+
 def test_the_first_of_two_signals_counts(command: Command) -> None:
     found, said, _ = ended(command(IN_A_KERNEL, *RUN), signal.SIGTERM, signal.SIGTERM)
     assert (found, said) == (143, b"Terminated.\n")
