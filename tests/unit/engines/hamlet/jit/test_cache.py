@@ -340,6 +340,22 @@ def test_without_any_directory_kernels_are_compiled_and_not_kept(monkeypatch: py
     assert cache_place() == kernel_cache.CachePlace(None, 0)
 
 
+def test_machines_with_other_processors_share_a_cache_and_each_finds_its_own_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = (
+        "from hamlet_core.engines.hamlet.automaton.condition_arithmetic import sum_fits\n"
+        "print(sum_fits(1, 2), sum_fits.stats.cache_misses.total())"
+    )
+    processors = ({}, {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}, {"NUMBA_CPU_NAME": "core2"})
+    for misses in (1, 0, 0):
+        for processor in processors:
+            with monkeypatch.context() as environment:
+                for name, value in processor.items():
+                    environment.setenv(name, value)
+                assert called(tmp_path, program)[0] == f"True {misses}\n"
+
+
 def test_many_processes_fill_one_cache_and_each_finds_its_own_kernels(tmp_path: Path) -> None:
     program = (
         "import sys; from hamlet_core.engines.hamlet.automaton.condition_arithmetic import compared\n"
