@@ -11,6 +11,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from hamlet_core.algebra.aggregates import LatestStart
@@ -75,14 +76,14 @@ def why(
     events: pa.Table | pa.RecordBatchReader,
     *,
     group: str,
-    window_start: int | datetime | date,
+    window_start: int | datetime | date | np.datetime64,
     schema: EventSchema = EventSchema(),
     limit: int | None = 20,
 ) -> tuple[Why, ...]:
     """The trends behind the result rows of one group and window, for each query that has both.
 
-    `group` is a `group_key` (a JSON object; layout does not matter), `window_start` is in the time column's own kind,
-    and `limit` is the number of trends returned for each query (None: all). Raises as `run`; StreamError E216 if no
+    `group` is a `group_key` (a JSON object; layout does not matter), `window_start` is in the time column's own kind
+    (NumPy's for a year beyond 9999 or before 1), and `limit` is the number of trends returned for each query (None: all). Raises as `run`; StreamError E216 if no
     query has such a window, E217 such a group, and E301 if the window holds too many trends to be listed.
 
     >>> table = pa.table({"time": [1, 2, 3], "type": ["A", "B", "B"]})
@@ -150,7 +151,7 @@ def _windows(plan: QueryPlan, stream: Stream) -> WindowSpec:
     return WindowSpec(ticks(plan.within, stream.unit), ticks(plan.slide, stream.unit), stream.origin)
 
 
-def _in_ticks(start: int | datetime | date, stream: Stream) -> int:
+def _in_ticks(start: int | datetime | date | np.datetime64, stream: Stream) -> int:
     """The start of a window in ticks of the stream."""
     numbered = pa.types.is_integer(stream.time_type)
     if isinstance(start, int) != numbered:
@@ -161,6 +162,8 @@ def _in_ticks(start: int | datetime | date, stream: Stream) -> int:
         )
     if isinstance(start, int):
         return start
+    if isinstance(start, np.datetime64):
+        return int(start.astype("datetime64[us]").astype(np.int64))
     naive = datetime(start.year, start.month, start.day) if not isinstance(start, datetime) else start  # noqa: DTZ001
     return int(pa.scalar(naive, pa.timestamp("us")).value if naive.tzinfo is None else _aware(naive))
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict
 from datetime import datetime
 from typing import IO
 
 import click
+import numpy as np
 
 from hamlet_core.describe.why import BoundEvent, Why
+
+_FAR = re.compile(r"[+-]\d{4,6}-|0000-")
 
 
 def group_given(text: str) -> str:
@@ -33,14 +37,21 @@ def _value(text: str) -> object:
         return text
 
 
-def window_given(text: str) -> int | datetime:
-    """The start of a window as typed: a whole number, or ISO 8601. Raises click.UsageError."""
+def window_given(text: str) -> int | datetime | np.datetime64:
+    """The start of a window as typed: a whole number, or ISO 8601. Raises click.UsageError.
+
+    >>> window_given("8"), window_given("+10000-01-01T00:00:00Z")
+    (8, np.datetime64('10000-01-01T00:00:00.000000'))
+    """
     try:
         return int(text)
     except ValueError:
         pass
     try:
-        return datetime.fromisoformat(text)
+        # Years that `datetime` does not know, as results show them.
+        return (
+            np.datetime64(text.removesuffix("Z"), "us") if _FAR.match(text) else datetime.fromisoformat(text)
+        )
     except ValueError:
         raise click.UsageError(
             f"--why: {text!r} is no start of a window; give a number or a time such as 2026-01-05T08:00"

@@ -96,6 +96,10 @@ def test_windows_beyond_the_years_of_tables_are_printed_in_every_format(
     lines = printed("table").decode().splitlines()
     assert "0000-12-30 - 0001-01-01" in lines[2]
     assert "9999-12-31 - +10000-01-02" in lines[3]
+    for (start, _), key in zip(bounds, keys, strict=True):
+        assert main([*command, "--why", key, start, "--format", "json"]) == 0
+        (why,) = json.loads(capsysbinary.readouterr().out)
+        assert (why["window_start"], why["group_key"], why["trends"]) == (start, key, 1)
 
 
 def test_json_of_no_rows_is_an_empty_array(tmp_path: Path, capsysbinary: Captured) -> None:
