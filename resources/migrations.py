@@ -33,7 +33,11 @@ class Migration:
 
 MIGRATIONS: Mapping[str, tuple[Migration, ...]] = {
     "events": (Migration(checks=tables.EVENT_CHECKS),),
-    tables.LEDGER.name: (Migration(("days",), tables.LEDGER.checks), Migration(("size", "modified"))),
+    tables.LEDGER.name: (
+        Migration(("days",), tables.LEDGER.checks),
+        Migration(("size", "modified")),
+        Migration(("replaces", "removed_days")),
+    ),
     tables.PLAN.name: (Migration(("position",), tables.PLAN.checks),),
     tables.DECISIONS.name: (
         Migration(checks=tables.DECISIONS.checks[:1]),

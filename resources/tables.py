@@ -135,6 +135,16 @@ LEDGER = Table(
         ),
         Column("size", pa.int64(), "its bytes"),
         Column("modified", TIMESTAMP, "when it was last changed, as far as its place tells"),
+        Column(
+            "replaces",
+            pa.struct([("source_file", pa.string()), ("ingested_at", TIMESTAMP)]),
+            "an earlier reading of the file, whose rows are still to go; NULL once they are gone",
+        ),
+        Column(
+            "removed_days",
+            pa.list_(pa.date32()),
+            "UTC days of events that an earlier reading of the file had, and this one has not",
+        ),
     ),
     checks=(
         known("source_file", "path", "fingerprint", "rows", "rejected", "ingested_at"),

@@ -13,15 +13,27 @@ from pipelines.steps.metrics import ingest_metrics
 from resources import tables
 from resources.spark import SparkResource
 
+SHOWN_WAITING = 5
+"""Files that wait whose names are in the line of the check; its page has all."""
+
 _HERE = Place()
 _TABLES = (tables.events_table((), ()), tables.QUARANTINE, tables.LEDGER)
+_FILES_ARE_IN = dg.AssetCheckSpec(
+    "files_are_in",
+    asset=_HERE.key(tables.LEDGER.name),
+    description="Every file of events is in as it is now: none is still being written, none was changed afterwards.",
+)
 
 
-@dg.multi_asset(specs=[table_spec(_HERE, table, group="ingest") for table in _TABLES], name="ingest")
+@dg.multi_asset(
+    specs=[table_spec(_HERE, table, group="ingest") for table in _TABLES],
+    check_specs=[_FILES_ARE_IN],
+    name="ingest",
+)
 def ingest_files(
     context: dg.AssetExecutionContext, pipeline: PipelineResource, spark: SparkResource
-) -> Iterator[dg.MaterializeResult]:
-    """Read every file that is not in yet; nothing is ingested twice, and nothing is lost."""
+) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
+    """Read every file that is not in yet or has grown since; nothing is ingested twice, and nothing is lost."""
     with telling(context, pipeline):
         warehouse = pipeline.tables()
         report = ingest(spark.session(), warehouse, pipeline.source(), pipeline.needs())
@@ -41,6 +53,22 @@ def ingest_files(
         yield written(context, _HERE, warehouse, "events", rows=report.rows, metrics=metrics, more=more)
         yield written(context, _HERE, warehouse, tables.QUARANTINE.name, rows=report.rejected)
         yield written(context, _HERE, warehouse, tables.LEDGER.name, rows=len(report.files))
+        yield _files_are_in(report)
+
+
+def _files_are_in(report: IngestReport) -> dg.AssetCheckResult:
+    """A warning if files wait: results are those of the others, and of what was ingested of these before."""
+    told = "; ".join(f"{file.name}: {file.reason}" for file in report.waiting[:SHOWN_WAITING])
+    more = len(report.waiting) - SHOWN_WAITING
+    waiting = f"{len(report.waiting)} wait: {told}" + (f"; and {more} more" if more > 0 else "")
+    return dg.AssetCheckResult(
+        check_name=_FILES_ARE_IN.name,
+        asset_key=_FILES_ARE_IN.asset_key,
+        passed=not report.waiting,
+        severity=dg.AssetCheckSeverity.WARN,
+        description=waiting if report.waiting else "every file is in as it is",
+        metadata={"files": dg.MetadataValue.md(_page(report)), "files that wait": len(report.waiting)},
+    )
 
 
 def _summary(report: IngestReport) -> str:
@@ -48,7 +76,8 @@ def _summary(report: IngestReport) -> str:
         f"ingest: {len(report.files)} new files, {report.rows:,} events, {report.rejected:,} rows rejected"
     ]
     parts += [f"{file.name} has no rows" for file in report.files if not file.rows + file.rejected]
-    parts += [f"{file.name}: {file.reason}" for file in report.skipped]
+    parts += [f"{file.name} had grown and was read again" for file in report.files if file.again]
+    parts += [f"{file.name}: {file.reason}" for file in (*report.skipped, *report.waiting)]
     parts += [f"{name} is no file of events" for name in report.ignored]
     if report.killed_ingests:
         parts.append(f"removed what {report.killed_ingests} killed ingests left behind")
@@ -57,7 +86,11 @@ def _summary(report: IngestReport) -> str:
 
 def _page(report: IngestReport) -> str:
     lines = ["| file | events | rejected | remark |", "|---|---|---|---|"]
-    lines += [f"| {cell(file.name)} | {file.rows} | {file.rejected} | |" for file in report.files]
+    lines += [
+        f"| {cell(file.name)} | {file.rows} | {file.rejected} |{' had grown: read again ' if file.again else ' '}|"
+        for file in report.files
+    ]
     lines += [f"| {cell(file.name)} | | | {cell(file.reason)} |" for file in report.skipped]
+    lines += [f"| {cell(file.name)} | | | waits: {cell(file.reason)} |" for file in report.waiting]
     lines += [f"| {cell(name)} | | | ignored: no CSV, JSON lines or Parquet |" for name in report.ignored]
     return "\n".join(lines)

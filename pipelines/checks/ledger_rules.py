@@ -115,14 +115,14 @@ def contents(
 
 
 def files_of(ledger: Ledger) -> list[dict[str, Any]]:
-    """Rows of `FILES`; files without an event are like no other."""
+    """Rows of `FILES`; files without an event are like no other, and those without a row in no way."""
     entries = list(ledger)
-    prints = Counter(entry["fingerprint"] for entry in entries)
+    prints = Counter(entry["fingerprint"] for entry in entries if entry["rows"] + entry["rejected"])
     brought = Counter(_events(entry) for entry in entries)
     return [
         {
             **{name: entry[name] for name in FILES.names[:4]},
-            "same_content": prints[entry["fingerprint"]],
+            "same_content": prints[entry["fingerprint"]] if entry["rows"] + entry["rejected"] else 1,
             "same_events": brought[_events(entry)] if entry.get("days") else 1,
         }
         for entry in entries

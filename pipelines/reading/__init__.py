@@ -11,7 +11,15 @@ from pipelines.reading.observation import ColumnEvidence
 from pipelines.reading.opening import ListedFile
 from pipelines.reading.reasons import REJECTED_SCHEMA, Reason
 from pipelines.reading.rows import read_all, read_file
-from pipelines.reading.sources import Format, SourceFile, discover, ignored, listing
+from pipelines.reading.sources import (
+    Format,
+    SourceFile,
+    changed_since,
+    discover,
+    fingerprint_of_first,
+    ignored,
+    listing,
+)
 
 __all__ = [
     "REJECTED_SCHEMA",
@@ -22,9 +30,11 @@ __all__ = [
     "ListedFile",
     "Reason",
     "SourceFile",
+    "changed_since",
     "decide",
     "discover",
     "evidence",
+    "fingerprint_of_first",
     "ignored",
     "infer_columns",
     "listing",

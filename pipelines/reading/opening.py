@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -60,8 +61,9 @@ def _in_folder(root: Path) -> list[ListedFile] | None:
     for path in paths:
         name = path.name if path == root else path.relative_to(root).as_posix()
         if path == root or not _hidden(name):
-            stat = path.stat()
-            found.append(ListedFile(str(path.resolve()), name, stat.st_size, _moment(stat.st_mtime_ns)))
+            with contextlib.suppress(FileNotFoundError):  # somebody has just moved it away
+                stat = path.stat()
+                found.append(ListedFile(str(path.resolve()), name, stat.st_size, _moment(stat.st_mtime_ns)))
     return found
 
 

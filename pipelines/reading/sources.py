@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -11,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from hamlet_core.errors import StreamError
-from pipelines.reading.opening import ListedFile, open_file, visible_files
+from pipelines.reading.opening import BUFFER_BYTES, ListedFile, open_file, visible_files
 from pipelines.reading.reasons import NO_SUCH_PATH
 
 
@@ -37,7 +38,7 @@ SUFFIXES = {
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file of events: absolute path or URI, `name` relative to what the user gave, bytes, SHA-256 of the content.
+    """A file of events: absolute path or URI, `name` relative to what the user gave, SHA-256 of the content and its bytes.
 
     `modified` is when the file was last changed before that, where its place tells.
     """
@@ -67,14 +68,34 @@ def discover(place: str | Path, known: Known = lambda _: None) -> tuple[SourceFi
     found = visible_files(place)
     if found is None:
         raise StreamError(f"no such file or folder: {place}", code=NO_SUCH_PATH)
-    files = tuple(_source(file, known(file)) for file in found if _suffix(file.name) in SUFFIXES)
+    files = []
+    for file in found:
+        if _suffix(file.name) in SUFFIXES:
+            with contextlib.suppress(FileNotFoundError):  # somebody has just moved it away
+                files.append(_source(file, known(file)))
     if not files:
         raise StreamError(
             f"no event files at {place}",
             code=NO_SUCH_PATH,
             hint=f"files end in {', '.join(SUFFIXES)}; other files are ignored",
         )
-    return files
+    return tuple(files)
+
+
+def changed_since(place: str | Path, files: Iterable[SourceFile]) -> frozenset[str]:
+    """The paths of those files at a place that are no longer as they were when they were looked at, or are gone."""
+    now = {file.path: (file.size, file.modified) for file in listing(place)}
+    return frozenset(file.path for file in files if now.get(file.path) != (file.size, file.modified))
+
+
+def fingerprint_of_first(path: str, size: int) -> str:
+    """SHA-256 of the first bytes of a file."""
+    found = hashlib.sha256()
+    with open_file(path) as content:
+        while size > 0 and (piece := content.read(min(size, BUFFER_BYTES))):
+            found.update(piece)
+            size -= len(piece)
+    return found.hexdigest()
 
 
 def ignored(place: str | Path) -> tuple[str, ...]:
@@ -87,9 +108,9 @@ def _suffix(name: str) -> str:
 
 
 def _source(file: ListedFile, fingerprint: str | None) -> SourceFile:
+    size = file.size
     if fingerprint is None:
         with open_file(file.path) as content:
             fingerprint = hashlib.file_digest(cast("Any", content), "sha256").hexdigest()
-    return SourceFile(
-        file.path, file.name, file.size, fingerprint, SUFFIXES[_suffix(file.name)], file.modified
-    )
+            size = content.tell()  # of a file that grows meanwhile, other than its folder said
+    return SourceFile(file.path, file.name, size, fingerprint, SUFFIXES[_suffix(file.name)], file.modified)

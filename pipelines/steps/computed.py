@@ -1,7 +1,8 @@
 """What `computed_aggregates` holds already: which queries of which partitions need no second computation.
 
 A query of a partition is current if it was computed from this very query, and no event that one of its windows reads
-has come in since. Late events so make exactly the partitions stale that they change.
+has come in since, or gone with an earlier reading of a file. Late events so make exactly the partitions stale that they
+change; events that are gone, those with windows on their days.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 import importlib.metadata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache
 
 import numpy as np
@@ -27,6 +28,9 @@ from resources.data_files import parquet
 from resources.sql import equal_values, standard_literal
 from resources.tables import COMPUTED_PARTITIONS
 from resources.warehouse import Warehouse
+
+DAY = 86_400_000_000
+"""Microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +121,21 @@ def late_partitions(warehouse: Warehouse, settings: JobSettings) -> tuple[Partit
 
 
 def late_entries(warehouse: Warehouse, settings: JobSettings, entries: Sequence[Entry]) -> Iterator[Entry]:
-    """Those of `entries` that events matter to which came in after they were computed."""
+    """Those of `entries` that events matter to which came in, or went, after they were computed."""
     plans = {plan.name: plan for plan in settings.workload.plans}
     latest = latest_ingest(warehouse)
+    gone = _removed(warehouse) if latest is not None else []
     for since in sorted({entry.events_until for entry in entries}):
         asked = [entry for entry in entries if entry.events_until == since and entry.query in plans]
         if latest is None or since >= latest or not asked:
             continue
         arrived = _arrived(warehouse, since, asked, plans, settings.origin)
+        removed = _days([day for ingest, day in gone if ingest > since])
         for entry in asked:
             plan = plans[entry.query]
             times = [found for name, found in arrived.items() if name in plan.types]
-            if any(_reads(plan, settings.origin, entry.partition, found) for found in times):
+            spans = [*((found, found) for found in times), removed]
+            if any(_reads(plan, settings.origin, entry.partition, *span) for span in spans):
                 yield entry
 
 
@@ -141,18 +148,29 @@ def latest_ingest(warehouse: Warehouse) -> datetime | None:
     return latest
 
 
-def _reads(plan: QueryPlan, origin: int, partition: Partition, times: np.ndarray) -> bool:
-    """Whether a window of the partition contains one of these times, in microseconds from the epoch."""
+def _reads(plan: QueryPlan, origin: int, partition: Partition, begins: np.ndarray, ends: np.ndarray) -> bool:
+    """Whether a window of the partition has a moment of one of these spans, in microseconds from the epoch."""
     if partition.after is None and partition.until is None:
-        return bool(len(times))
+        return bool(len(begins))
     spec = WindowSpec(plan.within, plan.slide, origin)
-    ages = times - origin
-    first, last = (ages - spec.within) // spec.slide + 1, ages // spec.slide
+    first, last = (begins - origin - spec.within) // spec.slide + 1, (ends - origin) // spec.slide
     if partition.after is not None:
         first = np.maximum(first, (microseconds(partition.after) - spec.within - origin) // spec.slide + 1)
     if partition.until is not None:
         last = np.minimum(last, (microseconds(partition.until) - spec.within - origin) // spec.slide)
     return bool(np.any(first <= last))
+
+
+def _removed(warehouse: Warehouse) -> list[tuple[datetime, date]]:
+    """Days of events that a file has no more, with the ingest that read it again."""
+    ledger = warehouse.rows(tables.LEDGER.name).to_pylist()
+    return [(row["ingested_at"], day) for row in ledger for day in row.get("removed_days") or ()]
+
+
+def _days(days: Iterable[date]) -> tuple[np.ndarray, np.ndarray]:
+    """The first and the last microsecond of each day, from the epoch."""
+    begins = np.array([(day - date(1970, 1, 1)).days * DAY for day in sorted(set(days))], dtype=np.int64)
+    return begins, begins + DAY - 1
 
 
 def _arrived(

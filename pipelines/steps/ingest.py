@@ -1,41 +1,73 @@
 """Ingest: files of a user -> Delta `events`, `events_quarantine` and, last of all, the ledger.
 
-Re-running ingests nothing twice. A killed ingest leaves rows without a ledger entry, which the next one removes.
+Re-running ingests nothing twice. A killed ingest leaves rows without a ledger entry, which the next one removes. A file
+that has grown at its end is read again as a whole: its new rows go in, then its ledger entry changes, then its old rows
+go; the entry says so until they are gone.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, date, datetime
 
 import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import col, count, lit, to_date
+from pyspark.sql.functions import broadcast, col, count, lit, to_date
 
-from pipelines.reading import SourceFile, decide, discover, ignored
+from pipelines.reading import SourceFile, changed_since, decide, discover, ignored
 from pipelines.settings import Source
 from pipelines.steps.contents import DayContent, checksum
 from pipelines.steps.drift import columns_for_table
 from pipelines.steps.layout import Layout, refuse_impossible_names, source_properties
-from pipelines.steps.ledger import INGEST, Ledger, Skipped, milliseconds, remove_killed_ingests
+from pipelines.steps.ledger import (
+    INGEST,
+    SETTLED,
+    Ledger,
+    Replaced,
+    Seen,
+    Sifted,
+    Skipped,
+    at_paths,
+    finish_replacements,
+    milliseconds,
+    remove_killed_ingests,
+)
 from pipelines.steps.parsing import REJECTED, gather_evidence, parse_files
 from pipelines.steps.progress import watched
 from resources import tables
 from resources.sql import quoted
 from resources.warehouse import Warehouse, WarehouseError
 
+LOOK_AGAIN = 1.0
+"""Seconds after which a file that was changed less than `SETTLED` ago is looked at again: one that has not changed in
+between is whole, as far as anybody can see.
+"""
+
+
+RESTORE = "put new rows into a new file and restore this one, or ingest everything into a new warehouse"
+STILL_WRITTEN = "still being written: left to the next run"
+CHANGED = (
+    f"changed since it was ingested, and not by rows at its end: what was ingested of it stays; {RESTORE}"
+)
+"""Why a file waits, and what to do."""
+
 
 @dataclass(frozen=True, slots=True)
 class IngestedFile:
-    """A file that went in: rows that became events (also by day, as the ledger keeps them), rows in quarantine."""
+    """A file that went in: rows that became events (also by day, as the ledger keeps them), rows in quarantine.
+
+    `again`: it was in, and has been read once more because it had grown.
+    """
 
     name: str
     rows: int
     rejected: int
     days: tuple[DayContent, ...] = ()
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +78,8 @@ class IngestReport:
     skipped: tuple[Skipped, ...]
     ignored: tuple[str, ...]
     killed_ingests: int
+    waiting: tuple[Skipped, ...] = ()
+    """Files that were left as they are, and why; what was ingested of them before is in."""
 
     @property
     def rows(self) -> int:
@@ -67,23 +101,57 @@ class Needs:
 
 
 def ingest(spark: SparkSession, warehouse: Warehouse, source: Source, needs: Needs) -> IngestReport:
-    """Bring every file that is not in yet into the warehouse.
+    """Bring every file that is not in yet into the warehouse, and every one that has grown since.
 
-    Raises StreamError (no such path or column) and WarehouseError (changed file, impossible or retyped column) before
-    anything is written, and WarehouseError if there is still no table of events afterwards.
+    A file that is being written, or has changed in another way, waits. Raises StreamError (no such path or column) and
+    WarehouseError (all files wait, impossible or retyped column) before anything is written, and WarehouseError if
+    there is still no table of events afterwards.
     """
     ledger = Ledger.of(warehouse)
     files = discover(source.path, ledger.known)
     for table in tables.ALL:
         warehouse.migrate(spark, table)
     killed = remove_killed_ingests(spark, warehouse, ledger)
-    fresh, skipped = ledger.sift(files)
+    moving = _being_written(source, ledger.unread(files))
+    sifted = ledger.sift([file for file in files if file not in moving])
+    if len(moving) + len(sifted.changed) == len(files):
+        raise _all_wait(moving, sifted.changed)
     _refuse_other_options(warehouse, source)
     with watched(spark, "ingest"):
-        done = _ingest_files(spark, warehouse, source, needs, fresh, ledger) if fresh else ()
+        done, moved = _ingest_files(spark, warehouse, source, needs, sifted, ledger)
+    moving = (*moving, *moved)
+    if len(moving) + len(sifted.changed) == len(files):
+        raise _all_wait(moving, sifted.changed)
     if not warehouse.exists("events"):
         raise no_events(warehouse)
-    return IngestReport(done, skipped, ignored(source.path), killed)
+    waiting = [Skipped(file.name, STILL_WRITTEN) for file in moving]
+    waiting += [Skipped(file.name, CHANGED) for file in sifted.changed]
+    return IngestReport(done, sifted.skipped, ignored(source.path), killed, tuple(waiting))
+
+
+def _being_written(source: Source, files: Sequence[SourceFile]) -> tuple[SourceFile, ...]:
+    """Those of the files that change while they are watched for a moment; only young ones are worth a wait."""
+    lately = datetime.now(UTC) - SETTLED
+    young = [file for file in files if file.modified is None or file.modified > lately]
+    if not young:
+        return ()
+    time.sleep(LOOK_AGAIN)
+    changed = changed_since(source.path, young)
+    return tuple(file for file in young if file.path in changed)
+
+
+def _all_wait(moving: Sequence[SourceFile], changed: Sequence[SourceFile]) -> WarehouseError:
+    """The error for files of which none is in as it is now, and none can be read."""
+    first, others = (*changed, *moving)[0], len(changed) + len(moving) - 1
+    rest = f", and {others} other files wait as well" if others else ""
+    if changed:
+        what, hint = "has changed since it was ingested, and not by rows at its end", RESTORE
+    else:
+        what, hint = (
+            "is still being written",
+            "run again once it is whole; one that is renamed into place always is",
+        )
+    return WarehouseError(f"{first.name} {what}{rest}", code="E522", hint=hint)
 
 
 def no_events(warehouse: Warehouse) -> WarehouseError:
@@ -100,26 +168,60 @@ def _ingest_files(
     warehouse: Warehouse,
     source: Source,
     needs: Needs,
-    files: Sequence[SourceFile],
+    sifted: Sifted,
     ledger: Ledger,
-) -> tuple[IngestedFile, ...]:
+) -> tuple[tuple[IngestedFile, ...], tuple[SourceFile, ...]]:
+    """Read, write, and last of all say so in the ledger; also which files changed while they were read and are left out."""
+    now = ledger.next_ingest(datetime.now(UTC))
+    done: tuple[IngestedFile, ...] = ()
+    moved: tuple[SourceFile, ...] = ()
+    if sifted.fresh:
+        done, moved = _bring(spark, warehouse, source, needs, sifted.fresh, now)
+    files = tuple(file for file in sifted.fresh if file not in moved)
+    left = {file.fingerprint for file in moved}
+    emptied = tuple(file for file in sifted.emptied if file.fingerprint not in left)
+    entries = [
+        *zip(files, done, strict=True),
+        *((file, IngestedFile(file.name, 0, 0)) for file in emptied),
+    ]
+    if entries:
+        _write_ledger(spark, warehouse, entries, sifted.replaced, now)
+    return tuple(
+        replace(one, again=file.path in sifted.replaced) for file, one in zip(files, done, strict=True)
+    ), moved
+
+
+def _bring(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    source: Source,
+    needs: Needs,
+    files: Sequence[SourceFile],
+    now: datetime,
+) -> tuple[tuple[IngestedFile, ...], tuple[SourceFile, ...]]:
+    """Events and rejected rows of files into their tables; a file that changes meanwhile is left out."""
     found = gather_evidence(spark, files, source.options, needs.numeric)
     columns = decide(found, source.options, needs.numeric)
     refuse_impossible_names(columns)
     if warehouse.exists("events"):
         columns = columns_for_table(columns, found, warehouse.schema("events"))
-    now = ledger.next_ingest(datetime.now(UTC))
     parsed = parse_files(spark, files, columns, source.options).persist(StorageLevel.DISK_ONLY)
     try:
         done = _counted(parsed, files, columns.names)
-        if columns.names:
-            _write_events(warehouse, parsed, columns, source, needs, sum(file.rows for file in done), now)
+        changed = changed_since(source.path, files)
+        moved = tuple(file for file in files if file.path in changed)
+        kept = parsed
+        if moved:
+            names = [file.name for file in moved]
+            kept = parsed.where(~col("source_file").isin(names))
+            done = tuple(one for one in done if one.name not in names)
+        if columns.names and done:
+            _write_events(warehouse, kept, columns, source, needs, sum(file.rows for file in done), now)
         if any(file.rejected for file in done):
-            _write_quarantine(warehouse, parsed, now)
+            _write_quarantine(warehouse, kept, now)
     finally:
         parsed.unpersist()
-    _write_ledger(spark, warehouse, files, done, now)
-    return done
+    return done, moved
 
 
 def _counted(
@@ -191,10 +293,17 @@ def _write_quarantine(warehouse: Warehouse, parsed: DataFrame, now: datetime) ->
 def _write_ledger(
     spark: SparkSession,
     warehouse: Warehouse,
-    files: Sequence[SourceFile],
-    done: Sequence[IngestedFile],
+    entries: Sequence[tuple[SourceFile, IngestedFile]],
+    replaced: Mapping[str, Seen],
     now: datetime,
 ) -> None:
+    """The commit with which the files are in, and those that they replace are not; then the rows of these go."""
+    old = {
+        file.path: Replaced(file.path, replaced[file.path].name, replaced[file.path].ingested_at)
+        for file, _ in entries
+        if file.path in replaced
+    }
+    removed = _removed_days(spark, warehouse, entries, replaced, now)
     rows: list[dict[str, object]] = [
         {
             "source_file": file.name,
@@ -206,10 +315,51 @@ def _write_ledger(
             "days": [asdict(one) for one in counted.days],
             "size": file.size,
             "modified": file.modified,
+            "replaces": old[file.path].as_row() if file.path in old else None,
+            "removed_days": removed.get(file.path),
         }
-        for file, counted in zip(files, done, strict=True)
+        for file, counted in entries
     ]
-    warehouse.append_rows(spark, rows, tables.LEDGER)
+    if not old:
+        warehouse.append_rows(spark, rows, tables.LEDGER)
+        return
+    warehouse.replace_rows(spark, rows, tables.LEDGER, at_paths([file.path for file, _ in entries]))
+    finish_replacements(spark, warehouse, tuple(old.values()))
+
+
+def _removed_days(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    entries: Sequence[tuple[SourceFile, IngestedFile]],
+    replaced: Mapping[str, Seen],
+    now: datetime,
+) -> dict[str, list[date]]:
+    """By path, the days of events whose type and time were in a reading that goes, and are not in the new one."""
+    again = [(file, replaced[file.path]) for file, _ in entries if file.path in replaced]
+    if not any(seen.rows for _, seen in again):
+        return {}
+    readings = pa.table(
+        {
+            "path": [file.path for file, _ in again] * 2,
+            "source_file": [seen.name for _, seen in again] + [file.name for file, _ in again],
+            "ingested_at": pa.array(
+                [seen.ingested_at for _, seen in again] + [now] * len(again), tables.TIMESTAMP
+            ),
+            "new": [False] * len(again) + [True] * len(again),
+        }
+    )
+    ingests = sorted({now, *(seen.ingested_at for _, seen in again)})
+    rows = (
+        warehouse.read(spark, "events")
+        .where(col("ingested_at").isin(ingests))
+        .join(broadcast(spark.createDataFrame(readings)), ["source_file", "ingested_at"])
+        .select("path", "event_type", "event_time", "day", "new")
+    )
+    gone = rows.where("NOT new").join(rows.where("new"), ["path", "event_type", "event_time"], "left_anti")
+    found: dict[str, list[date]] = {path: list(seen.removed_days) for path, seen in replaced.items()}
+    for row in gone.select("path", "day").distinct().toArrow().to_pylist():
+        found[row["path"]].append(row["day"])
+    return {path: sorted(set(days)) for path, days in found.items() if days}
 
 
 def _refuse_other_options(warehouse: Warehouse, source: Source) -> None:

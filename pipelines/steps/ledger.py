@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from pipelines.reading import ListedFile, SourceFile
+from pipelines.reading import ListedFile, SourceFile, fingerprint_of_first
 from resources import tables
 from resources.data_files import parquet
-from resources.warehouse import Warehouse, WarehouseError
+from resources.sql import literal, standard_literal
+from resources.warehouse import Warehouse
 
 INGEST = "hamlet.ingest"
 """The application under which ingests write to `events` and `events_quarantine`, each with its milliseconds as number.
@@ -25,7 +27,8 @@ committed are not its business: the next run removes them.
 
 SETTLED = timedelta(seconds=5)
 """How long before its ingest a file must have been changed last for its time to say that it is the same: clocks of
-stores and of this machine differ, and some tell whole seconds.
+stores and of this machine differ, and some tell whole seconds. Before it is ingested, one that was changed more lately
+may still be being written.
 """
 _TICK = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -42,17 +45,54 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A file as it was when it was ingested."""
+    """A file as it was when it was ingested; `removed_days` as the ledger has them."""
 
     size: int | None
     modified: datetime | None
     ingested_at: datetime
+    name: str = ""
+    rows: int = 0
+    removed_days: tuple[date, ...] = ()
 
     def still_holds(self, file: ListedFile) -> bool:
         """Whether nobody has changed it: one changed just before its ingest may have been changed again unnoticed."""
         if self.modified is None or self.modified > self.ingested_at - SETTLED:
             return False
         return (self.size, self.modified) == (file.size, file.modified)
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A reading of a file whose rows go, because a later one has taken its place: named as its rows name it."""
+
+    path: str
+    name: str
+    ingested_at: datetime
+
+    @property
+    def rows(self) -> str:
+        """Its rows, as a condition of Spark SQL."""
+        moment = f"timestamp_millis({milliseconds(self.ingested_at)})"
+        return f"(source_file = {literal(self.name)} AND ingested_at = {moment})"
+
+    def as_row(self) -> dict[str, object]:
+        """As an entry of the ledger has it."""
+        return {"source_file": self.name, "ingested_at": self.ingested_at}
+
+
+@dataclass(frozen=True, slots=True)
+class Sifted:
+    """What an ingest does with each file: reads it, passes over it, or leaves it apart because it has `changed`.
+
+    `replaced` are the readings that go, by path: of files that are read again, and of `emptied` ones, whose content by
+    now is that of another file.
+    """
+
+    fresh: tuple[SourceFile, ...]
+    skipped: tuple[Skipped, ...] = ()
+    replaced: Mapping[str, Seen] = field(default_factory=dict)
+    emptied: tuple[SourceFile, ...] = ()
+    changed: tuple[SourceFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +107,8 @@ class Ledger:
     ingests: frozenset[datetime]
     begun: frozenset[datetime] = frozenset()
     seen: dict[str, Seen] = field(default_factory=dict)
+    unfinished: tuple[Replaced, ...] = ()
+    """Readings that were replaced by an ingest which died before all their rows were gone."""
 
     @classmethod
     def of(cls, warehouse: Warehouse) -> Ledger:
@@ -75,12 +117,14 @@ class Ledger:
         begun = [warehouse.last_number(name, INGEST) for name in written]
         known = warehouse.exists(tables.LEDGER.name)
         rows = warehouse.rows(tables.LEDGER.name).to_pylist() if known else []
+        by_content = sorted(rows, key=lambda row: row["rows"] + row["rejected"] > 0)
         return cls(
-            {row["fingerprint"]: row["source_file"] for row in rows},
+            {row["fingerprint"]: row["source_file"] for row in by_content},
             {row["path"]: row["fingerprint"] for row in rows},
             frozenset(row["ingested_at"] for row in rows),
             frozenset(_EPOCH + number * _TICK for number in begun if number is not None),
-            {row["path"]: Seen(row.get("size"), row.get("modified"), row["ingested_at"]) for row in rows},
+            {row["path"]: _seen(row) for row in rows},
+            tuple(Replaced(row["path"], **_old(row["replaces"])) for row in rows if row.get("replaces")),
         )
 
     def known(self, file: ListedFile) -> str | None:
@@ -96,36 +140,88 @@ class Ledger:
         rounded = now.astimezone(UTC).replace(microsecond=now.microsecond // 1000 * 1000)
         return max([rounded, *(ingest + _TICK for ingest in self.ingests | self.begun)])
 
-    def sift(self, files: Sequence[SourceFile]) -> tuple[tuple[SourceFile, ...], tuple[Skipped, ...]]:
-        """The files to read and the files to skip; WarehouseError for one that changed since it was ingested."""
+    def unread(self, files: Sequence[SourceFile]) -> tuple[SourceFile, ...]:
+        """The files with content that is not in."""
+        return tuple(file for file in files if file.fingerprint not in self.names)
+
+    def sift(
+        self, files: Sequence[SourceFile], first: Callable[[str, int], str] = fingerprint_of_first
+    ) -> Sifted:
+        """What to do with each file; `first` is the fingerprint of so many first bytes at a path."""
         fresh: dict[str, SourceFile] = {}
-        skipped = []
+        skipped, emptied, changed = [], [], []
+        replaced: dict[str, Seen] = {}
         for file in files:
-            if file.fingerprint in self.names:
-                skipped.append(Skipped(file.name, _same(file.name, self.names[file.fingerprint])))
-            elif file.fingerprint in fresh:
-                skipped.append(Skipped(file.name, _same(file.name, fresh[file.fingerprint].name)))
-            elif file.path in self.fingerprints:
-                raise _changed(file)
-            else:
+            known = self.fingerprints.get(file.path, file.fingerprint)
+            if known != file.fingerprint:
+                if not self._takes_the_place(file, first):
+                    changed.append(file)
+                    continue
+                replaced[file.path] = self.seen[file.path]
+            twin = self.names.get(file.fingerprint)
+            if twin is None and file.fingerprint in fresh:
+                twin = fresh[file.fingerprint].name
+            if twin is None:
                 fresh[file.fingerprint] = file
-        return tuple(fresh.values()), tuple(skipped)
+            else:
+                skipped.append(Skipped(file.name, _same(file.name, twin)))
+                if file.path in replaced:
+                    emptied.append(file)
+        return Sifted(tuple(fresh.values()), tuple(skipped), replaced, tuple(emptied), tuple(changed))
+
+    def _takes_the_place(self, file: SourceFile, first: Callable[[str, int], str]) -> bool:
+        """Whether a changed file is all that it was, and more; or whether there was no event in it."""
+        seen = self.seen.get(file.path)
+        if seen is None:
+            return False
+        if not seen.rows:
+            return True
+        grown = seen.size is not None and file.size > seen.size
+        return grown and first(file.path, seen.size or 0) == self.fingerprints[file.path]
+
+
+def _seen(row: Mapping[str, Any]) -> Seen:
+    removed = tuple(row.get("removed_days") or ())
+    return Seen(
+        row.get("size"), row.get("modified"), row["ingested_at"], row["source_file"], row["rows"], removed
+    )
+
+
+def _old(replaces: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": replaces["source_file"], "ingested_at": replaces["ingested_at"]}
 
 
 def _same(name: str, known: str) -> str:
     return "already ingested" if name == known else f"same content as {known}, which is in"
 
 
-def _changed(file: SourceFile) -> WarehouseError:
-    return WarehouseError(
-        f"{file.name} has changed since it was ingested",
-        code="E522",
-        hint="put new rows into a new file and restore this one, or ingest everything into a new warehouse",
-    )
+def finish_replacements(spark: SparkSession, warehouse: Warehouse, replaced: Sequence[Replaced]) -> None:
+    """Delete the rows of readings in whose place others are, and then say in the ledger that they are gone.
+
+    Whoever is killed in between is followed by one who does it again.
+    """
+    if not replaced:
+        return
+    rows = " OR ".join(one.rows for one in replaced)
+    for table in _WRITTEN:
+        if warehouse.exists(table):
+            warehouse.delete(spark, table, rows)
+    paths = {one.path for one in replaced}
+    entries = [row for row in warehouse.rows(tables.LEDGER.name).to_pylist() if row["path"] in paths]
+    done = [row | {"replaces": None} for row in entries]
+    warehouse.replace_rows(spark, done, tables.LEDGER, at_paths(paths))
+
+
+def at_paths(paths: Collection[str]) -> str:
+    """The rows of the ledger of these paths, as a condition of delta-rs."""
+    return f"path IN ({', '.join(map(standard_literal, sorted(paths)))})"
 
 
 def remove_killed_ingests(spark: SparkSession, warehouse: Warehouse, ledger: Ledger) -> int:
-    """Delete what ingests that died before their ledger entry left behind; their number."""
+    """Delete what ingests that died before their ledger entry left behind, and what those that died after it had still
+    to delete; the number of the first.
+    """
+    finish_replacements(spark, warehouse, ledger.unfinished)
     killed: set[datetime] = set()
     for table in _WRITTEN:
         found = _ingests_in(warehouse, table) - ledger.ingests

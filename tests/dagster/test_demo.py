@@ -17,7 +17,7 @@ from tests.conftest import ROOT
 from tests.unit.pipelines import test_docs as docs
 
 EVENTS = 4_000
-GREEN = ("events_expectations", "greta_comparison", "results_expectations")
+GREEN = ("files_are_in", "events_expectations", "greta_comparison", "results_expectations")
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from resources.warehouse_lock import exclusive
 from tests.spark.pipeline_cases import expected_rows, settings_for, stream, table_rows, write_csv
 
 CHECKS = {
+    ("ingested_files", "files_are_in"),
     ("events", "events_expectations"),
     ("computed_aggregates", "results_expectations"),
     ("computed_aggregates", "greta_comparison"),
@@ -136,6 +137,26 @@ def test_a_wrong_number_is_not_published_and_the_check_names_it(done, spark, mon
     assert warehouse.version("trend_aggregates") == before
 
 
+def test_a_file_that_has_changed_is_a_warning_and_the_others_are_published(spark, tmp_path):
+    inbox, kept = tmp_path / "inbox", tmp_path / "kept"
+    write_csv(stream(80), inbox / "events.csv")
+    settings = settings_for(inbox, tmp_path / "warehouse")
+    assert run_main_job(settings).success
+    inbox.rename(kept)
+    write_csv(stream(80, seed=2), inbox / "events.csv")
+    write_csv(stream(40, seed=3), inbox / "more.csv")
+    summary = run_main_job(settings)
+    assert summary.success
+    (warning,) = [check for check in summary.checks if not check.passed]
+    assert (warning.asset, warning.name, warning.warns) == ("ingested_files", "files_are_in", True)
+    assert "events.csv: changed since it was ingested" in warning.description
+    assert "put new rows into a new file" in warning.description
+    assert "| events.csv | | | waits: changed since it was ingested" in warning.page
+    write_csv(stream(40, seed=3), kept / "more.csv")
+    expected = expected_rows(settings_for(kept, tmp_path / "warehouse"))
+    assert table_rows(Warehouse(settings.warehouse), "trend_aggregates") == expected
+
+
 def test_a_false_event_behind_the_ingest_stops_the_run(spark, tmp_path, monkeypatch):
     settings = settings_for(write_csv(stream(80), tmp_path / "events.csv"), tmp_path / "warehouse")
     real = ingest_asset.ingest
@@ -150,7 +171,7 @@ def test_a_false_event_behind_the_ingest_stops_the_run(spark, tmp_path, monkeypa
     monkeypatch.setattr(ingest_asset, "ingest", smuggle)
     summary = run_main_job(settings)
     assert not summary.success
-    (red,) = summary.checks
+    (red,) = [check for check in summary.checks if not check.passed]
     assert red.name == "events_expectations"
     assert "rows add up" in red.description
     assert not Warehouse(settings.warehouse).exists("computed_aggregates")

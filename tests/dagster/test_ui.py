@@ -23,7 +23,7 @@ ASSETS = (
     "trend_aggregates",
 )
 LINEAGE = ("events", "workload_plan", "computed_aggregates", "trend_aggregates", "Asset checks")
-CHECKS = {"events_expectations", "results_expectations", "greta_comparison"}
+CHECKS = {"files_are_in", "events_expectations", "results_expectations", "greta_comparison"}
 LAYOUT_SECONDS = 4
 
 

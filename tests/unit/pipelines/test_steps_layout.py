@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,7 @@ from pipelines.reading import (
     Format,
     SourceFile,
     discover,
+    fingerprint_of_first,
     infer_columns,
     read_file,
     sources,
@@ -115,15 +117,71 @@ def test_the_ledger_lets_only_new_content_through():
         source_file("c.csv", "f2"),
         source_file("d.csv", "f2"),
     ]
-    fresh, skipped = LEDGER.sift(files)
-    assert [file.name for file in fresh] == ["c.csv"]
-    assert {one.name: one.reason for one in skipped} == {
+    sifted = LEDGER.sift(files)
+    assert [file.name for file in sifted.fresh] == ["c.csv"]
+    assert {one.name: one.reason for one in sifted.skipped} == {
         "a.csv": "already ingested",
         "b.csv": "same content as a.csv, which is in",
         "d.csv": "same content as c.csv, which is in",
     }
-    with pytest.raises(HamletError, match=r"E522.*a\.csv has changed"):
-        LEDGER.sift([source_file("a.csv", "f9")])
+
+
+def in_before(size: int | None = 10, rows: int = 3) -> Ledger:
+    """a.csv is in, with so many rows of so many bytes; so is g.csv."""
+    a, g = Seen(size, NOON, NOON, "a.csv", rows), Seen(30, NOON, NOON, "g.csv", 5)
+    return Ledger(
+        {"f1": "a.csv", "fg": "g.csv"},
+        {"/in/a.csv": "f1", "/in/g.csv": "fg"},
+        frozenset({NOON}),
+        seen={"/in/a.csv": a, "/in/g.csv": g},
+    )
+
+
+def now(fingerprint: str, size: int, name: str = "a.csv") -> SourceFile:
+    return SourceFile(f"/in/{name}", name, size, fingerprint, Format.CSV)
+
+
+@pytest.mark.parametrize(
+    ("ledger", "size", "first", "again"),
+    [
+        (in_before(), 11, "f1", True),
+        (in_before(), 11, "other", False),
+        (in_before(), 10, "f1", False),
+        (in_before(), 9, "f1", False),
+        (in_before(size=None), 11, "f1", False),
+        (in_before(rows=0), 9, "other", True),
+    ],
+    ids=["grown", "other content", "as long", "shorter", "length not known", "without an event"],
+)
+def test_a_file_that_has_grown_at_its_end_takes_its_own_place_and_any_other_change_waits(
+    ledger, size, first, again
+):
+    asked = []
+    sifted = ledger.sift(
+        [now("f2", size), now("f3", 1, "b.csv")], lambda path, many: asked.append((path, many)) or first
+    )
+    assert [file.name for file in sifted.fresh] == (["a.csv", "b.csv"] if again else ["b.csv"])
+    assert [file.name for file in sifted.changed] == ([] if again else ["a.csv"])
+    assert dict(sifted.replaced) == ({"/in/a.csv": ledger.seen["/in/a.csv"]} if again else {})
+    assert set(asked) <= {("/in/a.csv", 10)}
+
+
+def test_a_file_that_has_grown_to_the_content_of_another_is_emptied():
+    for others in ([], [now("f4", 30, "0.csv")]):
+        twin = "f4" if others else "fg"
+        sifted = in_before().sift([*others, now(twin, 30)], lambda _path, _many: "f1")
+        assert [file.name for file in sifted.emptied] == ["a.csv"]
+        assert list(sifted.replaced) == ["/in/a.csv"]
+        assert [file.name for file in sifted.fresh] == [file.name for file in others]
+        (skipped,) = sifted.skipped
+        assert skipped.reason == f"same content as {others[0].name if others else 'g.csv'}, which is in"
+
+
+@given(st.binary(max_size=200), st.integers(0, 250))
+def test_the_fingerprint_of_first_bytes_is_that_of_a_file_of_them(tmp_path_factory, content, size):
+    place = tmp_path_factory.mktemp("first") / "a.csv"
+    place.write_bytes(content)
+    assert fingerprint_of_first(str(place), size) == hashlib.sha256(content[:size]).hexdigest()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,22 @@
+"""Runs an ingest in a process of its own, for a test that kills it: python -m tests.spark.ingest_run EVENTS WAREHOUSE."""
+
+from __future__ import annotations
+
+import sys
+
+from pipelines.reading import ColumnOptions
+from pipelines.settings import Source
+from pipelines.steps.ingest import Needs, ingest
+from resources.environments import environment
+from resources.spark import spark_session
+from resources.warehouse import Warehouse
+
+NEEDS = Needs(frozenset({"v"}), (frozenset({"k"}),))
+
+
+def main(events: str, warehouse: str) -> None:
+    ingest(spark_session(environment("ci")), Warehouse(warehouse), Source(events, ColumnOptions()), NEEDS)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
