@@ -13,6 +13,7 @@ from pipelines.commands.options import (
     workload_argument,
 )
 from pipelines.commands.workloads import read_workload
+from pipelines.showing.visible import visible
 
 EPILOG = """\b
 Examples:
@@ -63,11 +64,11 @@ def explain(
     files = [file for path in events for file in discover(path)]
     table, rejected = read_all(files, None, columns, numeric) if files else (None, None)
     if table is not None and rejected is not None and rejected.num_rows:
-        click.echo(f"Left out {summary(rejected, table.num_rows)}", err=True)
+        click.echo(f"Left out {visible(summary(rejected, table.num_rows))}", err=True)
     schema, engine = schema_of(columns), engine or DEFAULT_ENGINE
     sharing = {"policy": policy, "cost_model": cost_model, "choice": choice}
     shown = hamlet_core.explain(text, schema=schema, table=table, engine=engine, **sharing)
-    click.echo(shown, nl=False)
+    click.echo(visible(shown), nl=False)
     if table is not None and table.num_rows and engine == DEFAULT_ENGINE:
         execution = hamlet_core.execute(text, table, schema=schema, **sharing)
-        click.echo("\n" + "\n".join(decided_lines(execution, cost_model)))
+        click.echo(visible("\n" + "\n".join(decided_lines(execution, cost_model))))

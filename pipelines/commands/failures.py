@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.ending import heard, told
+from pipelines.showing.visible import visible
 
 if TYPE_CHECKING:
     from hamlet_core.errors import HamletError
@@ -41,10 +43,12 @@ def report(failure: BaseException, meta: Mapping[str, Any]) -> int:
 
         traceback.print_exception(failure)
     if isinstance(failure, click.ClickException) and not heard():
-        failure.show()
+        said = io.StringIO()
+        failure.show(said)
+        print(visible(said.getvalue()), end="", file=sys.stderr, flush=True)
         return failure.exit_code
     lines, code = told() if heard() else _told(failure, meta)
-    print(lines, file=sys.stderr, flush=True)
+    print(visible(lines), file=sys.stderr, flush=True)
     return code
 
 

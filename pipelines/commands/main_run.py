@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipelines.showing.visible import visible
+
 if TYPE_CHECKING:
     import dagster as dg
 
@@ -53,7 +55,7 @@ class Progress(logging.Handler):
             }
             click.echo(json.dumps(known | getattr(record, "fields", {}), default=str), err=True)
         else:
-            click.echo(f"[{seconds:5.1f} s] {record.getMessage()}", err=True)
+            click.echo(f"[{seconds:5.1f} s] {visible(record.getMessage())}", err=True)
 
 
 @contextlib.contextmanager
@@ -150,9 +152,9 @@ def show_checks(summary: RunSummary) -> None:
             if check.warns
             else click.style("RED  ", fg="red", bold=True)
         )
-        click.echo(f"  {mark}  {check.name} on {check.asset}: {check.description}")
+        click.echo(f"  {mark}  {check.name} on {check.asset}: {visible(check.description)}")
         if not check.passed:
-            click.echo(check.page, err=True)
+            click.echo(visible(check.page), err=True)
 
 
 def fail_if_red(summary: RunSummary) -> None:

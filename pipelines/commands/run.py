@@ -17,6 +17,7 @@ from pipelines.commands.options import (
     workload_argument,
 )
 from pipelines.commands.workloads import read_workload
+from pipelines.showing.visible import visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,7 +103,7 @@ def run(
         write(hamlet_core.result_schema(_no_time()).empty_table(), format_, out, _show, limit)
     else:
         for line in advice(hamlet_core.plan(text), table, schema):
-            click.echo(f"Warning: {line}", err=True)
+            click.echo(f"Warning: {visible(line)}", err=True)
         sharing = {"policy": policy, "cost_model": cost_model, "choice": choice}
         options = {"engine": engine or DEFAULT_ENGINE, "arithmetic": arithmetic, **sharing}
         results = hamlet_core.run(text, table, schema=schema, **options)
@@ -136,7 +137,7 @@ def _judge(rejected: pa.Table, good: int, on_bad_rows: str) -> None:
     if rejected.num_rows and on_bad_rows == "error":
         raise BadRows.among(rejected, good)
     if rejected.num_rows:
-        click.echo(f"Skipped {summary(rejected, good)}", err=True)
+        click.echo(f"Skipped {visible(summary(rejected, good))}", err=True)
 
 
 def _why(
@@ -152,7 +153,7 @@ def _why(
     group, window = group_given(place[0]), window_given(place[1])
     found = hamlet_core.why(text, table, group=group, window_start=window, schema=schema, limit=limit or None)
     if format_ == "json":
-        click.echo(trends_json(found))
+        click.echo(visible(trends_json(found)))
     else:
         show_trends(found, sys.stdout)
 

@@ -17,6 +17,7 @@ import click
 from pipelines.commands.options import debug_option, warehouse_option
 from pipelines.commands.ports import holder_of
 from pipelines.commands.serving import Served, serve
+from pipelines.showing.visible import visible
 
 if TYPE_CHECKING:
     from resources.storage import Place
@@ -104,7 +105,7 @@ def _warehouse_of(folder: Path) -> Path | str:
     read = WorkloadFolder.read(folder)
     for one in read.workloads:
         if one.problem is not None:
-            click.echo(f"Left out: {one.file.name}: {one.problem}", err=True)
+            click.echo(f"Left out: {one.file.name}: {visible(str(one.problem))}", err=True)
     return read.warehouse
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import click
 import pyarrow as pa
 
 from pipelines.ending import unfinished
 from pipelines.showing.formats import WRITERS
+from pipelines.showing.visible import visible
 
 People = Callable[[pa.Table, IO[str], int], None]
 """How people see a table: (table, where to, most rows)."""
@@ -28,14 +30,14 @@ def check_output(format_: str, out: str | None) -> None:
 
 
 def write(table: pa.Table, format_: str, out: str | None, people: People, limit: int) -> None:
-    """The table to stdout, or to the file `out`: whole or not at all."""
+    """The table to stdout, or to the file `out`: whole or not at all; what a terminal gets is made visible."""
     with _opened(out) as target:
         if format_ == "table":
             text = sys.stdout if out is None else _text(target)
             people(table, text, limit)
             text.flush()
         else:
-            WRITERS[format_](table, target)
+            WRITERS[format_](table, _Seen(target) if out is None and sys.stdout.isatty() else target)
 
 
 @contextlib.contextmanager
@@ -64,6 +66,18 @@ def _opened(out: str | None) -> Iterator[IO[bytes]]:
         with part.open("wb") as file:
             yield file
         part.replace(out)
+
+
+class _Seen(io.BytesIO):
+    """Lines of text on their way to a terminal."""
+
+    def __init__(self, terminal: IO[bytes]) -> None:
+        super().__init__()
+        self.terminal = terminal
+
+    def write(self, text: Any) -> int:
+        """Whole characters come in, those that would steer the terminal go out escaped."""
+        return self.terminal.write(visible(bytes(text).decode()).encode())
 
 
 def _text(target: IO[bytes]) -> IO[str]:

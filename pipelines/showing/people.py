@@ -15,6 +15,7 @@ from rich.text import Text
 
 from pipelines.showing.numbers import number, plain
 from pipelines.showing.rows import rows_of
+from pipelines.showing.visible import visible
 
 UNLIMITED_WIDTH = 10_000
 _DAY = timedelta(days=1)
@@ -52,13 +53,13 @@ def print_table(
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for title in titles:
         table.add_column(
-            Text(title),
+            Text(visible(title)),
             justify="right" if title in right else "left",
             no_wrap=not out.isatty(),
             overflow="fold",
         )
     for row in rows:
-        table.add_row(*(Text(value) for value in row))
+        table.add_row(*(Text(visible(value)) for value in row))
     width = None if out.isatty() else UNLIMITED_WIDTH
     console = Console(file=out, width=width, highlight=False, soft_wrap=False, emoji=False)
     with console.capture() as captured:

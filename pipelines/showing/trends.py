@@ -12,6 +12,7 @@ import click
 import numpy as np
 
 from hamlet_core.describe.why import BoundEvent, Why
+from pipelines.showing.visible import visible
 
 _FAR = re.compile(r"[+-]\d{4,6}-|0000-")
 
@@ -74,13 +75,14 @@ def trends_json(found: tuple[Why, ...]) -> str:
 def show_trends(found: tuple[Why, ...], out: IO[str]) -> None:
     """Each query with its window, the number of trends, and the first of them event by event."""
     for one in found:
-        print(f"{one.query}: window {one.window_start} - {one.window_end}, group {one.group_key}", file=out)
+        window = f"window {one.window_start} - {one.window_end}"
+        print(visible(f"{one.query}: {window}, group {one.group_key}"), file=out)
         print(f"  {_counted(one)}", file=out)
         for place, trend in enumerate(one.shown, start=1):
             side = f" ({trend.side})" if trend.side else ""
             print(f"  trend {place}{side}", file=out)
             for event in trend.events:
-                print(f"    {_line(event)}", file=out)
+                print(f"    {visible(_line(event))}", file=out)
         if len(one.shown) < one.trends:
             print(f"  and {one.trends - len(one.shown):,} more (--limit 0 lists all)", file=out)
 

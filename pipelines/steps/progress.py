@@ -21,6 +21,8 @@ LOG = logging.getLogger("hamlet.progress")
 LOG.setLevel(logging.INFO)
 EVERY_SECONDS = 5.0
 CANCEL_SECONDS = 10.0
+_NO_JVM = (Py4JError, OSError)
+"""What a call of a JVM raises that has ended; who waits for its answer tells it, once."""
 _GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
 
@@ -75,20 +77,23 @@ def watched(spark: SparkSession, step: str, events: int = 0) -> Iterator[None]:
     finally:
         ended.set()
         watcher.join()
-        with contextlib.suppress(Py4JError):
+        with contextlib.suppress(*_NO_JVM):
             for name, value in zip(_GROUP, before, strict=True):
                 context.setLocalProperty(name, value)  # type: ignore[arg-type]  # None takes it away
 
 
 def _cancel(context: SparkContext, group: str) -> None:
-    with contextlib.suppress(Py4JError):  # there is no JVM any more
+    with contextlib.suppress(*_NO_JVM):
         context.cancelJobGroup(group)
 
 
 def _watch(context: SparkContext, group: str, step: str, events: int, ended: threading.Event) -> None:
     started, told = time.monotonic(), ""
     while not ended.wait(EVERY_SECONDS):
-        done, tasks = _tasks(context, group)
+        try:
+            done, tasks = _tasks(context, group)
+        except _NO_JVM:
+            return
         progress = Progress(step, done, tasks, events, time.monotonic() - started)
         if tasks and progress.line != told:
             told = progress.line

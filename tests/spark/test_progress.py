@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Iterator
 
@@ -69,3 +70,37 @@ def test_an_interrupted_step_leaves_no_job_running(spark: SparkSession) -> None:
     running.join(30)
     assert "cancelled" in cancelled[0]
     assert list(spark.sparkContext.statusTracker().getActiveJobsIds()) == []
+
+
+class Ended:
+    """A Spark session whose JVM has ended in the middle of a block."""
+
+    def __init__(self) -> None:
+        self.sparkContext, self.ended, self.asked = self, False, threading.Event()
+
+    def getLocalProperty(self, _: str) -> None:  # noqa: N802
+        return None
+
+    def setJobGroup(self, *_: object, **__: object) -> None:  # noqa: N802
+        self.ended = True
+
+    def __getattr__(self, name: str) -> object:
+        self.asked.set()
+        raise ConnectionRefusedError(111, "Connection refused")
+
+
+def test_an_ended_jvm_is_told_by_what_waits_for_it_and_by_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.01)
+    monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)
+    session = Ended()
+
+    def failing() -> None:
+        with watched(session, "ingest"):  # type: ignore[arg-type]
+            assert session.asked.wait(30)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        failing()
+    assert capfd.readouterr().err == ""
