@@ -408,7 +408,9 @@ def test_kernels_beside_the_sources_are_counted_in_every_room(
         file.touch()
     monkeypatch.setattr("numba.config.CACHE_DIR", "")
     monkeypatch.setattr(kernel_cache, "ENGINE", tmp_path)
-    assert cache_place() == kernel_cache.CachePlace(tmp_path, 2)
+    found = cache_place()
+    assert (found.directory, found.kernels) == (tmp_path, 2)
+    assert {path.parent.parent.name for path in found.damaged} == {"one", "two"}  # empty files
 
 
 def test_the_announcement_is_a_warning_of_the_package(caplog: pytest.LogCaptureFixture) -> None:
