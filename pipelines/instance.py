@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from resources.dagster_store import HOME, SETTINGS_FILE, refuse_damaged, wrong_settings
 from resources.rights import require_writable
 from resources.storage import Location, Place
 
@@ -25,12 +26,16 @@ concurrency:
 
 
 def dagster_home(warehouse: Place) -> Path:
-    """The folder of the instance, made with its settings if it is not there; existing settings stay."""
+    """The folder of the instance, made with its settings if it is not there; existing settings stay.
+
+    Raises EnvironmentProblem where it may not be written (E515) or is damaged (E517).
+    """
     state = Location.of(warehouse).state
     require_writable(state)
-    home = state / ".dagster"
+    home = state / HOME
+    refuse_damaged(home)
     home.mkdir(parents=True, exist_ok=True)
-    settings = home / "dagster.yaml"
+    settings = home / SETTINGS_FILE
     if not settings.exists():
         settings.write_text(SETTINGS, encoding="utf-8")
     return home
@@ -42,8 +47,14 @@ def dagster_instance(warehouse: Place) -> dg.DagsterInstance:
     To catch it Dagster starts processes of its own, which a Ctrl-C stops with tracebacks.
     """
     import dagster as dg
+    from dagster._check import CheckError
     from dagster._core.instance import InstanceRef
 
     nothing = {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
-    home = str(dagster_home(warehouse))
-    return dg.DagsterInstance.from_ref(InstanceRef.from_dir(home, overrides={"compute_logs": nothing}))
+    home = dagster_home(warehouse)
+    try:
+        return dg.DagsterInstance.from_ref(
+            InstanceRef.from_dir(str(home), overrides={"compute_logs": nothing})
+        )
+    except (dg.DagsterError, CheckError) as failure:
+        raise wrong_settings(home, failure) from failure

@@ -29,6 +29,8 @@ SPARK_VERSION = "4.2.0"
 PINS = {"pyspark": SPARK_VERSION, "delta-spark": DELTA_VERSION}
 # A demo warehouse with its Spark scratch space stays well below it.
 FREE_BYTES = 1 << 30
+LEAST_MEMORY = 512 << 20
+"""Of the driver: Spark itself refuses 450 MiB."""
 _OTHER_PLACES = {
     "Warehouse": "choose another place with --warehouse",
     "Temporary files": "choose another place with TMPDIR",
@@ -170,6 +172,10 @@ def _memory(chosen: Environment) -> Finding:
     except ValueError:
         found = f"HAMLET_DRIVER_MEMORY is '{chosen.driver_memory}'"
         return Finding("Memory", False, found, "give a size such as 2g or 900m", "E507")
+    if wanted < LEAST_MEMORY:
+        found = f"the driver has {wanted >> 20} MiB, and Spark starts with no less than {LEAST_MEMORY >> 20}"
+        cure = f"set HAMLET_DRIVER_MEMORY to at least {LEAST_MEMORY >> 20}m"
+        return Finding("Memory", False, found, cure, "E507")
     there = _physical_bytes()
     found = f"{there >> 20} MiB, the driver takes {wanted >> 20} MiB"
     cure = f"set HAMLET_DRIVER_MEMORY to at most {max(there >> 21, 1)}m"

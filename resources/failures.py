@@ -21,9 +21,12 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from hamlet_core.errors import HamletError
+from resources.dagster_store import HOME, damaged_store
+from resources.environments import environment
 from resources.problems import EnvironmentProblem
 from resources.rights import existing, first_forbidden, within
 from resources.storage import WarehouseError
+from resources.table_logs import damaged_log
 
 PASSING = frozenset({"E511"})
 """Codes of failures after which the same step may succeed."""
@@ -54,12 +57,15 @@ _DAMAGED = (
     "DELTA_FILE_NOT_FOUND",
     "No such file",
 )
+_OF_LOGS = ("_delta_log", "delta log", "JsonParseException", "Kernel error", "DELTA_")
+_BROKEN_STORE = ("disk image is malformed", "file is not a database")
 _DATA_FILE = re.compile(r"[^\s'\"]*?([^\s'\"/]+)/((?:[^\s'\"/]+=[^\s'\"/]+/)*(?:part-)?[^\s'\"/]+\.parquet)")
 
+_MORE_MEMORY = "set HAMLET_DRIVER_MEMORY to more than the {memory} it has now"
 _MEANINGS = (
     (
         ("java.lang.OutOfMemoryError", "Java heap space"),
-        ("Spark ran out of memory", "E507", "set HAMLET_DRIVER_MEMORY to more"),
+        ("Spark ran out of memory", "E507", _MORE_MEMORY),
     ),
     (
         ("Python worker exited unexpectedly", "Python worker failed to connect back"),
@@ -81,7 +87,7 @@ _MEANINGS = (
         (
             "Spark ended in the middle of a run",
             "E512",
-            "its JVM, or the master of its cluster, was stopped or ran out of memory: see to that",
+            f"its JVM, or the master of its cluster, was stopped, or ran out of memory: then {_MORE_MEMORY}",
         ),
     ),
 )
@@ -106,11 +112,12 @@ def _named(chain: tuple[BaseException, ...], folder: Path | None) -> HamletError
         return refused
     if _disk_is_full(chain, said, folder):
         return disk_full(folder)
-    if damaged := _damaged(said, folder):
+    if damaged := _damaged(said, folder) or _damaged_log(said, folder) or _damaged_store(said, folder):
         return damaged
     for signs, (message, code, cure) in _MEANINGS:
         if any(sign in said for sign in signs):
-            return EnvironmentProblem(message, code=code, hint=f"{cure}; {_AGAIN}")
+            now = cure.format(memory=environment().driver_memory)
+            return EnvironmentProblem(message, code=code, hint=f"{now}; {_AGAIN}")
     if any(isinstance(cause, Py4JError | PySparkException) for cause in chain):
         return EnvironmentProblem(
             f"Spark failed: {_first_line(said)}", code="E513", hint="--debug shows all that Spark says"
@@ -129,7 +136,7 @@ def causes(failure: BaseException | None) -> Iterator[BaseException]:
 
 def require_room(folder: Path | None) -> None:
     """Raise EnvironmentProblem (E510) where the disk of a folder has so little left that a write may not end."""
-    if folder is not None and _free(folder) < ROOM:
+    if folder is not None and (_free(folder) < ROOM or _has_no_inodes(folder)):
         raise disk_full(folder)
 
 
@@ -150,9 +157,18 @@ def room_kept(folder: Path | None) -> Iterator[None]:
 def disk_full(folder: Path | None) -> EnvironmentProblem:
     """The error for a disk without room: that of the tables, or the one that Spark keeps its own files on."""
     places = [existing(folder)] if folder is not None else []
-    place = min([*places, Path(tempfile.gettempdir())], key=_free)
+    places.append(Path(tempfile.gettempdir()))
+    place = min(places, key=_free)
     if folder is not None:
         (folder / KEPT).unlink(missing_ok=True)
+    if _free(place) >= ROOM and (crowded := [one for one in places if _has_no_inodes(one)]):
+        files = os.statvfs(crowded[0]).f_files
+        return EnvironmentProblem(
+            f"the disk of {crowded[0]} has no inode left: it holds {files:,} files and folders, and takes no more, "
+            f"with {_free(crowded[0]) >> 20:,} MiB free",
+            code="E510",
+            hint=f"delete files there, or make a file system with more inodes (`df -i` counts them); {_AGAIN}",
+        )
     left, total = _free(place) >> 10, shutil.disk_usage(place).total >> 20
     return EnvironmentProblem(
         f"the disk of {place} is full: {left:,} KiB of {total:,} MiB are left",
@@ -197,6 +213,21 @@ def _damaged(said: str, folder: Path | None) -> WarehouseError | None:
     return None
 
 
+def _damaged_log(said: str, folder: Path | None) -> WarehouseError | None:
+    """The error for the log of a table that cannot be read."""
+    if folder is None or not any(words in said for words in _OF_LOGS):
+        return None
+    logs = sorted(folder.glob("*/_delta_log"))
+    return next((found for log in logs if (found := damaged_log(log.parent))), None)
+
+
+def _damaged_store(said: str, folder: Path | None) -> EnvironmentProblem | None:
+    """The error for a database of Dagster that SQLite cannot read."""
+    if folder is None or not any(words in said for words in _BROKEN_STORE):
+        return None
+    return damaged_store(folder / HOME)
+
+
 def _is_live(table: Path, file: Path) -> bool:
     """Whether a file is one of those that a table has now."""
     try:
@@ -232,6 +263,12 @@ def _first_line(said: str) -> str:
     named = re.findall(r"(?:Caused by: |^)(?:[a-z]\w*\.)+\w*(?:Exception|Error): (.+)", said, re.MULTILINE)
     lines = [line.strip() for line in (*reversed(named), *said.splitlines()) if line.strip()]
     return lines[0][:300] if lines else "it does not say why"
+
+
+def _has_no_inodes(folder: Path) -> bool:
+    """Whether a disk that counts its files can take no further one."""
+    disk = os.statvfs(existing(folder))
+    return disk.f_files > 0 and disk.f_favail == 0
 
 
 def _free(folder: Path) -> int:

@@ -6,14 +6,15 @@ version is written last. What a step names is declared in `tables`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from pyspark.sql.pandas.types import from_arrow_type
 
 from resources import tables
 from resources.sql import literal, quoted
-from resources.storage import WarehouseError
+from resources.storage import Location, WarehouseError
 from resources.tables import Check, Table
 
 VERSION = "hamlet.schemaVersion"
@@ -107,6 +108,32 @@ def refuse_newer(table: str, properties: Mapping[str, str]) -> None:
             code="E527",
             hint="upgrade HAMLET, or use another --warehouse",
         )
+
+
+def refuse_other(table: Table, place: Location, columns: Collection[str] | None) -> None:
+    """WarehouseError where something else is in the place of a table: a Delta table without the columns that all its
+    versions have, or, on this machine and with no `columns`, files without a log.
+    """
+    if columns is None:
+        held = _held(place.local) if place.local is not None else ""
+    else:
+        added = {name for migration in MIGRATIONS.get(table.name, ()) for name in migration.columns}
+        missing = {column.name for column in table.columns} - added - set(columns)
+        held = f"a Delta table without the column {', '.join(sorted(missing))}" if missing else ""
+    if held:
+        raise WarehouseError(
+            f"{place.address} is where the table {table.name} belongs, and holds something else: {held}",
+            code="E518",
+            hint="move it away, or choose another --warehouse; where its _delta_log was deleted, bring that back from a copy",
+        )
+
+
+def _held(folder: Path) -> str:
+    """What is in a folder, or a file in its place; nothing for one that a killed run has begun."""
+    if folder.exists() and not folder.is_dir():
+        return "a file"
+    names = sorted(path.name for path in folder.glob("*") if path.name != "_delta_log")
+    return f"{', '.join(names[:3])}{', ...' if len(names) > 3 else ''}, and no Delta table" if names else ""
 
 
 def pending(table: Table, stored: Stored) -> tuple[Step, ...]:

@@ -27,10 +27,11 @@ from pyspark.sql.types import StructField, StructType
 from resources.data_files import FileWriter, add_actions, parquet, remove_begun_log
 from resources.delta_errors import explained, explained_by_delta_rs, overtaken
 from resources.failures import require_room
-from resources.migrations import Stored, pending, properties_of, refuse_newer
+from resources.migrations import Stored, pending, properties_of, refuse_newer, refuse_other
 from resources.provenance import USER_METADATA, Provenance
 from resources.sql import equal, literal, quoted
 from resources.storage import Location, WarehouseError
+from resources.table_logs import is_table, opened
 from resources.tables import Table
 
 __all__ = [
@@ -111,16 +112,15 @@ class Warehouse:
 
     def exists(self, table: str) -> bool:
         """Is there such a Delta table?"""
-        return deltalake.DeltaTable.is_deltatable(self.path_of(table), self.location.storage_options())
+        return is_table(self.location.below(table))
 
     def names(self) -> tuple[str, ...]:
         """The tables that there are, sorted."""
         return tuple(name for name in self.location.folders() if self.exists(name))
 
     def open(self, table: str, version: int | None = None) -> deltalake.DeltaTable:
-        """The table through delta-rs: metadata and Arrow without a JVM."""
-        options = self.location.storage_options()
-        found = deltalake.DeltaTable(self.path_of(table), version=version, storage_options=options)
+        """The table through delta-rs, without a JVM; WarehouseError for a damaged log (E516), a newer table (E527)."""
+        found = opened(self.location.below(table), version)
         refuse_newer(table, found.metadata().configuration)
         return found
 
@@ -184,8 +184,8 @@ class Warehouse:
 
     def create(self, spark: SparkSession, table: Table) -> None:
         """Create the table if it does not exist; one of an older version is migrated."""
+        self.migrate(spark, table)
         if self.exists(table.name):
-            self.migrate(spark, table)
             return
         remove_begun_log(self.location.below(table.name))
         # Delta takes file:///x and file:/x for two places, and says itself the second.
@@ -197,16 +197,20 @@ class Warehouse:
         with self._commit(spark, "create", table.name):
             builder.execute()
 
+    def stored(self, table: Table) -> Stored | None:
+        """What there is of a table. Raises WarehouseError as `open`, and for something else in its place (E518)."""
+        found = self.open(table.name) if self.exists(table.name) else None
+        columns = None if found is None else frozenset(field.name for field in found.schema().fields)
+        refuse_other(table, self.location.below(table.name), columns)
+        return None if found is None or columns is None else Stored(columns, found.metadata().configuration)
+
     def migrate(self, spark: SparkSession, table: Table) -> None:
         """Bring an existing table to this version's shape, a commit a step; nothing is done where it has it.
 
-        Raises WarehouseError for a newer table (E527), and for one with rows that this version does not allow (E519).
+        Raises WarehouseError as `stored`, and for a table with rows that this version does not allow (E519).
         """
-        if not self.exists(table.name):
-            return
-        found = self.open(table.name)
-        columns = frozenset(field.name for field in found.schema().fields)
-        for step in pending(table, Stored(columns, found.metadata().configuration)):
+        stored = self.stored(table)
+        for step in pending(table, stored) if stored is not None else ():
             with self._commit(spark, "migrate", table.name, step=step.what):
                 spark.sql(f"ALTER TABLE {self._sql_name(table.name)} {step.sql}")
 

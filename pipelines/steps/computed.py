@@ -249,6 +249,13 @@ def forget_computed(warehouse: Warehouse, settings: JobSettings, but: Iterable[s
     warehouse.delete_rows(COMPUTED_PARTITIONS.name, _entries(settings, frozenset(but)))
 
 
+def forget_without_results(warehouse: Warehouse) -> None:
+    """Where somebody has deleted the tables that entries speak of, nothing is computed."""
+    spoken_of = (tables.COMPUTED.name, tables.DECISIONS.name)
+    if warehouse.exists(COMPUTED_PARTITIONS.name) and not all(map(warehouse.exists, spoken_of)):
+        warehouse.delete_rows(COMPUTED_PARTITIONS.name, "true")
+
+
 def _entries(settings: JobSettings, but: frozenset[str]) -> str:
     keys = ", ".join(map(standard_literal, settings.span.keys))
     where = f'{equal_values(workload=settings.workload.name)} AND "partition" IN ({keys})'

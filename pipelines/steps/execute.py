@@ -18,6 +18,7 @@ from pipelines.spans import Partition, Span
 from pipelines.steps.computed import (
     Computed,
     forget_computed,
+    forget_without_results,
     latest_ingest,
     missing,
     record_computed,
@@ -75,6 +76,7 @@ def execute(spark: SparkSession, warehouse: Warehouse, settings: JobSettings, ru
     version, until = warehouse.version("events"), latest_ingest(warehouse)
     everything = task_input(warehouse, settings)
     refuse_what_cannot_fit(everything)
+    forget_without_results(warehouse)
     computed = Computed.of(warehouse, settings.workload.name)
     wanted = missing(warehouse, settings, computed)
     names = frozenset(plan.name for plan in settings.workload.plans)

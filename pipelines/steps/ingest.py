@@ -107,6 +107,8 @@ def ingest(spark: SparkSession, warehouse: Warehouse, source: Source, needs: Nee
     WarehouseError (all files wait, impossible or retyped column) before anything is written, and WarehouseError if
     there is still no table of events afterwards.
     """
+    for table in tables.ALL:
+        warehouse.stored(table)
     ledger = Ledger.of(warehouse)
     files = discover(source.path, ledger.known)
     for table in tables.ALL:

@@ -119,9 +119,13 @@ echo $code
 """
 
 
+@pytest.mark.slow
 @pytest.mark.needs_tmpfs
 def test_a_run_needs_no_right_to_write_but_into_its_warehouse(run: Run, tmp_path: Path) -> None:
-    """As a unit of systemd has it: the folder it runs in is read-only. Then the warehouse is so, too."""
+    """As a unit of systemd has it: the folder it runs in is read-only. Then the warehouse is so, too.
+
+    Slow: two processes, each with Spark or Dagster of its own.
+    """
     write_csv(stream(80), run.inbox / "events.csv")
     here = tmp_path / "here"
     here.mkdir()
@@ -238,8 +242,12 @@ def test_a_killed_worker_is_one_message_and_the_next_run_is_right(
     assert run.published() == run.expected()
 
 
+@pytest.mark.slow
 def test_a_picture_that_cannot_be_drawn_fails_no_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two events of the year 26 among those of 2026, as of years written with two digits, and no picture."""
+    """Two events of the year 26 among those of 2026, as of years written with two digits, and no picture.
+
+    Slow: a run of its own. What stands in place of a picture is tested in tests/unit/pipelines/test_pictures.py.
+    """
     rows = [f"{year}-01-05T10:00:{second:02},{kind},x,north,{second},0.5"
             for year in ("0026", "2026") for second, kind in enumerate("ABCB")]  # fmt: skip
     (run.inbox / "events.csv").write_text("\n".join(["time,type,k,g,v,w", *rows]) + "\n")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import base64
+import inspect
 import math
 import struct
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import ModuleType
 
+import dagster as dg
 import deltalake
 import pyarrow as pa
 import pytest
@@ -21,6 +25,10 @@ from hamlet_core.streams import generate_stream
 from hamlet_core.streams.w50 import w50
 from hamlet_core.streams.workloads import generate_workload
 from hamlet_core.template.workload import plan_workload
+from pipelines.assets import execute as execute_assets
+from pipelines.assets import plan as plan_assets
+from pipelines.assets import presenting
+from pipelines.assets import publish as publish_assets
 from pipelines.example import example_workload
 from pipelines.settings import NamedWorkload
 from pipelines.showing import plots
@@ -341,6 +349,35 @@ def test_the_picture_says_how_many_bursts_were_shared(
     above, below = figure.axes
     assert [round(bar.get_height(), 3) for bar in above.patches] == [1.0, 0.992]
     assert [list(line.get_ydata()) for line in below.lines] == [[60, 2420, 2420], [30, 1210, 1210]]
+
+
+def test_the_reason_stands_in_place_of_a_picture_that_cannot_be_drawn(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    context = dg.build_asset_context()
+    with caplog.at_level("INFO", logger="hamlet"):
+        drawn = presenting.picture(context, "results", lambda: message("a picture"))
+        assert caplog.messages == []
+        absent = presenting.picture(context, "results", lambda: png_of(1 // 0))
+    assert str(drawn.value).startswith("![results](data:image/png;base64,")
+    assert absent.value == "no picture of results: ZeroDivisionError: integer division or modulo by zero"
+    assert caplog.messages == [absent.value]
+
+
+def png_of(number: float) -> bytes:
+    return str(number).encode()
+
+
+@pytest.mark.parametrize("module", [execute_assets, plan_assets, publish_assets])
+def test_assets_draw_nothing_but_through_the_guard(module: ModuleType) -> None:
+    """No `x_picture(...)` is called in an asset: it is given to `picture`, which calls it."""
+    called = {
+        node.func.id
+        for node in ast.walk(ast.parse(inspect.getsource(module)))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert "picture" in called
+    assert {name for name in called if name.endswith("_picture")} == set()
 
 
 def test_drawing_loads_no_window_and_importing_loads_nothing() -> None:

@@ -133,6 +133,12 @@ def test_more_memory_than_there_is() -> None:
     assert not findings(chosen=replace(LOCAL, driver_memory="plenty"))["Memory"].ok
 
 
+def test_less_memory_than_spark_starts_with() -> None:
+    finding = findings(chosen=replace(LOCAL, driver_memory="300m"))["Memory"]
+    assert (finding.ok, finding.cure) == (False, "set HAMLET_DRIVER_MEMORY to at least 512m")
+    assert findings(chosen=replace(LOCAL, driver_memory="512m"))["Memory"].ok
+
+
 def test_sizes() -> None:
     assert [size_in_bytes(size) for size in ("512k", "900m", "2g", "2GB")] == [
         512 << 10,
