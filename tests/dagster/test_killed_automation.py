@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
+import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -21,13 +24,24 @@ from resources.warehouse import Warehouse
 from tests.conftest import ROOT
 from tests.dagster.folder_cases import DAILY, JAMS, KEYS, day_of_events, drop, make_folder
 from tests.dagster.pages import address_of, ask, loaded, serving, wait_for
+from tests.dagster.test_kill import OF_EACH_RUN, OF_THE_RUN
+from tests.dagster.test_ui_processes import running, session_of, the
+from tests.spark.pipeline_cases import sorted_rows
 
 DAYS = 3
-RUN_SECONDS = 600
-CLOCK = f'{DAILY}end: 2026-01-08\nschedule: "*/2 * * * *"\n'
+RUN_SECONDS = 1_800
+CLOCK = f'{DAILY}engine: greta\nend: 2026-01-08\nschedule: "*/3 * * * *"\n'
 ENDED = (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
-ACTIVE = (dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING)
 ROUNDS = 10
+PROCESSES = (
+    "ui",
+    "keeper",
+    "dagster dev",
+    "dagster_webserver",
+    "dagster._daemon",
+    "code-server start",
+    "api grpc",
+)
 
 
 @dataclass
@@ -54,6 +68,54 @@ class Automation:
 
     def backfill(self) -> subprocess.Popen[bytes]:
         return self.command("backfill", str(self.folder), "jams", KEYS[0], KEYS[DAYS - 1])
+
+    def pipeline(self) -> subprocess.Popen[bytes]:
+        workload = self.folder.parent / "other.hamlet"
+        workload.write_text(JAMS, encoding="utf-8")
+        columns = ("--time", "at", "--type", "kind")
+        place = str(self.folder / "warehouse")
+        return self.command(
+            "pipeline",
+            str(workload),
+            "--events",
+            str(self.folder / "inbox"),
+            *columns,
+            "--warehouse",
+            place,
+            "--engine",
+            "greta",
+        )
+
+    def finish(self) -> None:
+        """Both commands, to their end."""
+        assert self.backfill().wait(RUN_SECONDS) == 0
+        assert self.pipeline().wait(RUN_SECONDS) == 0
+
+    def contents(self) -> dict[str, list[dict[str, object]]]:
+        """What all tables hold, without when and by which run, and without the folder."""
+        warehouse, found = Warehouse(self.folder / "warehouse"), {}
+        for table in set(warehouse.names()) - OF_EACH_RUN:
+            columns = [name for name in warehouse.schema(table).names if name not in OF_THE_RUN | {"path"}]
+            found[table] = sorted_rows(warehouse.rows(table, columns).to_pylist(), columns)
+        return found
+
+    def kill_a_worker(self, session: dict[int, str], seconds: float, what: str) -> None:
+        """Kill the process of a run of a server some time after the run began, unless it has ended by then."""
+
+        def look() -> int:
+            with dagster_instance(self.folder / "warehouse") as instance:
+                locks = locks_of(instance)
+                for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
+                    if locks.held(run.run_id):
+                        return int((locks.signature(run.run_id) or "process 0").split()[1])
+            return 0
+
+        worker = wait_for(look, RUN_SECONDS, "no run begins")
+        assert worker in running(next(iter(session)))
+        time.sleep(seconds)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+        print(f"{what} {worker} killed after {seconds:.1f} s", flush=True)
 
     def begun(self, process: subprocess.Popen[bytes]) -> str:
         """The run of a command, once it is going on."""
@@ -177,3 +239,51 @@ def test_a_killed_backfill_keeps_nothing_waiting(automation: Automation) -> None
     said = "".join(file.read_text() for file in automation.log.parent.glob("ui*.log"))
     for run in (first, second):
         assert f"Run {run} of jams_job is marked as failed: process " in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("automation", [CLOCK], ids=["clock"], indirect=True)
+def test_everything_is_killed_at_random_moments(automation: Automation, tmp_path: Path) -> None:
+    """`backfill`, `pipeline`, a run of a server and each kind of process of `ui`, each ten times over one warehouse: a
+    server that starts after it runs what was queued, takes a new file and ticks, and the tables at the end are those of
+    a warehouse that nobody disturbs. The engine is one without compiled kernels: what is killed is not its business.
+    Slow, because each of forty kills is followed by runs with Spark: two hours.
+    """
+    draw, begun = random.Random(23), time.monotonic()
+    assert automation.backfill().wait(RUN_SECONDS) == 0
+    whole = time.monotonic() - begun
+    for number in range(ROUNDS):
+        for kind, start in (("backfill", automation.backfill), ("pipeline", automation.pipeline)):
+            killed_within(start(), draw.uniform(1, whole), f"{number}: {kind}")
+        since = time.time()
+        with automation.served() as (ui, address):
+            for _ in range(2):
+                automation.enqueue(address)
+            automation.kill_a_worker(session_of(ui.pid), draw.uniform(0, whole / 2), f"{number}: run")
+            automation.check_new_file()
+            automation.check_clock(since)
+            automation.check_queue()
+            for _ in range(2):
+                automation.enqueue(address)
+            processes = session_of(ui.pid)
+            kind = PROCESSES[number % len(PROCESSES)]
+            victim = ui.pid if kind == "ui" else the(processes, kind)
+            time.sleep(draw.uniform(0, whole / 2))
+            os.kill(victim, signal.SIGKILL)
+            print(f"{number}: {kind} killed", flush=True)
+        wait_for(lambda: not running(next(iter(processes))), RUN_SECONDS, "its processes did not end")  # noqa: B023
+    with automation.served():
+        automation.check_queue()
+    automation.finish()
+    calm = Automation(tmp_path / "calm" / "rides", tmp_path / "calm.log")
+    shutil.copytree(automation.folder, calm.folder, ignore=shutil.ignore_patterns("warehouse"))
+    calm.finish()
+    assert automation.contents() == calm.contents()
+
+
+def killed_within(process: subprocess.Popen[Any], seconds: float, what: str) -> None:
+    """Kill a command after some seconds, unless it is faster."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    print(f"{what} {'killed' if process.poll() is None else 'was done'} after {seconds:.1f} s", flush=True)
+    killed(process)
