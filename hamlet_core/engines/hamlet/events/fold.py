@@ -35,6 +35,9 @@ MakeArena: TypeAlias = Callable[[int], Arena]
 RESIDUE_BYTES = 1 << 28
 """Room for residues of a block of primes; one prime at a time may take more."""
 
+BATCH = 1 << 21
+"""Events, added over windows, in one call of the kernel; a window is never cut."""
+
 _STANDINGS = 1024
 _FIELDS = frozenset({"mantissa", "exponent", "value", "residue", "key"})
 """Fields of arenas with an entry per number."""
@@ -190,17 +193,34 @@ def _fold(task: _Task, values: Any, make: MakeArena) -> Folded:
     lost = np.zeros(len(jobs.first), np.bool_)
     arena, job, folded = make(room), 0, 0
     zero_run(arena, 0, results)
-    while True:
-        memo = new_memo(plan, task.longest, standings)
-        job = fold_windows(
-            arena, plan, values, task.events, task.pairs, jobs, memo, task.state, job, room, lost
-        )
-        folded += int(memo[M_FOLDED])
-        if job == len(jobs.first):
-            results = _results(arena, task.rows, int(plan[P_WIDTH]))
-            return Folded(results, lost, folded, task.groups, task.state)
-        standings, room = 2 * standings, room + max(room - int(plan[P_FREE]), _STANDINGS)
-        arena = _grown(arena, make(room), results)
+    for end in _batches(jobs):
+        batch = Jobs(*(one[:end] for one in jobs))
+        while True:
+            memo = new_memo(plan, task.longest, standings)
+            job = fold_windows(
+                arena, plan, values, task.events, task.pairs, batch, memo, task.state, job, room, lost
+            )
+            folded += int(memo[M_FOLDED])
+            if job == end:
+                break
+            standings, room = 2 * standings, room + max(room - int(plan[P_FREE]), _STANDINGS)
+            arena = _grown(arena, make(room), results)
+    return Folded(_results(arena, task.rows, int(plan[P_WIDTH])), lost, folded, task.groups, task.state)
+
+
+def _batches(jobs: Jobs) -> list[int]:
+    """Where calls of the kernel end, after about a second each: between them Python hears signals.
+
+    Jobs over the same events stay together, for they are folded once. Events of large windows count for more: they may
+    read many older ones.
+    """
+    sizes = jobs.last - jobs.first
+    done = np.cumsum(sizes * (1 + (sizes >> 10)))
+    if len(done) == 0 or done[-1] <= BATCH:
+        return [len(done)]
+    other = 1 + np.flatnonzero((np.diff(jobs.first) != 0) | (np.diff(jobs.last) != 0))
+    ends = other[np.diff(done[other - 1] // BATCH, prepend=0) > 0]
+    return [*ends.tolist(), len(done)]
 
 
 def _grown(arena: Arena, larger: Arena, results: int) -> Arena:

@@ -1,0 +1,100 @@
+"""Windows are folded in batches, so that Python hears signals between them: that changes nothing but how often it does."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hamlet_core
+from hamlet_core.engines.hamlet.events import fold
+from hamlet_core.engines.hamlet.input.frame import Jobs
+from tests.conftest import ROOT
+
+WORKLOAD = "\n".join(
+    f"q{number}: RETURN COUNT(*), SUM(b.v) PATTERN SEQ({prefix} p, B b+) WHERE b.v < NEXT(b).v WITHIN 40 s SLIDE 5 s"
+    for number, prefix in enumerate("ACD")
+)
+
+
+def events(count: int) -> pa.Table:
+    draw = random.Random(3)
+    return pa.table(
+        {
+            "time": sorted(draw.randrange(count) for _ in range(count)),
+            "type": [draw.choice("ABBBBCD") for _ in range(count)],
+            "v": [draw.randrange(50) for _ in range(count)],
+        }
+    )
+
+
+def jobs(*windows: tuple[int, int]) -> Jobs:
+    first, last = (np.array(one, np.int64) for one in zip(*windows, strict=True))
+    return Jobs(first, last, np.arange(len(first)))
+
+
+def test_batches_end_where_other_events_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fold, "BATCH", 10)
+    assert fold._batches(jobs((0, 4), (0, 4), (4, 10))) == [3]
+    assert fold._batches(jobs((0, 9), (9, 12), (12, 20), (12, 20), (20, 21))) == [2, 4, 5]
+    assert fold._batches(Jobs(*(np.zeros(0, np.int64) for _ in range(3)))) == [0]
+
+
+@pytest.mark.parametrize("arithmetic", ["scaled", "exact"])
+def test_batches_change_neither_results_nor_decisions(
+    arithmetic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, calls = events(400), []
+    whole = hamlet_core.execute(WORKLOAD, table, arithmetic=arithmetic)
+    kernel = fold.fold_windows
+
+    def counted(*arguments: object) -> object:
+        calls.append(1)
+        return kernel(*arguments)
+
+    monkeypatch.setattr(fold, "BATCH", 50)
+    monkeypatch.setattr(fold, "fold_windows", counted)
+    cut = hamlet_core.execute(WORKLOAD, table, arithmetic=arithmetic)
+    assert len(calls) > 20
+    assert cut.results.equals(whole.results)
+    assert cut.decisions.equals(whole.decisions)
+    same = {"decision_seconds": 0.0}
+    assert dataclasses.replace(cut.counters, **same) == dataclasses.replace(whole.counters, **same)
+
+
+LONG = """
+import random
+import numpy as np, pyarrow as pa
+import hamlet_core
+count = 6_000_000
+draw = np.random.default_rng(1)
+table = pa.table({"time": np.arange(count), "type": pa.array(["B"]).take(pa.array(np.zeros(count, int))),
+                  "v": draw.integers(0, 1 << 40, count), "x": draw.integers(0, 1 << 40, count)})
+query = "RETURN COUNT(*) PATTERN B b+ WHERE b.v < NEXT(b).v AND b.x < NEXT(b).x WITHIN {} s"
+hamlet_core.run(query.format(10), table.slice(0, 100))
+print("begun", flush=True)
+hamlet_core.run(query.format(20_000), table)
+print("done", flush=True)
+"""
+
+
+def test_a_script_that_computes_hears_ctrl_c() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", LONG], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        heard = time.monotonic()
+        out, errors = process.communicate(timeout=120)
+    assert time.monotonic() - heard < 30
+    assert out == "", "computed before the signal came"
+    assert "KeyboardInterrupt" in errors
