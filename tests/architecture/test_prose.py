@@ -91,3 +91,14 @@ def test_the_prose_is_found() -> None:
 )
 def test_the_finder_of_symbols_can_say_no(name: str, there: bool) -> None:
     assert symbol_exists(name) is there
+
+
+def test_each_fault_that_the_page_of_operations_names_has_a_test() -> None:
+    page = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    table = page.partition("| fault | what one sees | what to do | test |\n")[2].partition("\n\n")[0]
+    rows = [line.strip("|").split(" | ") for line in table.splitlines()[1:]]
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    named = [re.findall(r"`(test_\w+)`", row[-1]) for row in rows]
+    assert len(rows) > 40
+    assert [row for row, names in zip(rows, named, strict=True) if len(row) != 4 or not names] == []
+    assert [name for names in named for name in names if f"def {name}(" not in code] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -362,3 +363,84 @@ def test_ctrl_c_leaves_nothing_behind_and_the_next_run_goes_on(run: Run, step: s
         pass
     assert run() == 0, run.said
     assert run.published() == run.expected()
+
+
+@pytest.mark.parametrize(
+    ("sign", "code", "word"),
+    [
+        (signal.SIGINT, 130, "Interrupted"),
+        # It takes the same way, and half a minute.
+        pytest.param(signal.SIGTERM, 143, "Terminated", marks=pytest.mark.slow),
+    ],
+)
+def test_a_signal_ends_a_run_whose_compiled_code_computes_for_ever(
+    run: Run, tmp_path: Path, sign: signal.Signals, code: int, word: str
+) -> None:
+    """The first one, within seconds, sent to the command alone; its workers and Spark end with it, and the lock is free."""
+    write_csv(stream(120), run.inbox / "events.csv")
+    marker = tmp_path / "computing"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.dagster.endless_run", str(marker), *run.arguments],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + SECONDS
+        while process.poll() is None and not marker.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert marker.exists()
+        process.send_signal(sign)
+        sent = time.monotonic()
+        code_found = process.wait(SECONDS)
+        assert time.monotonic() - sent < 15  # three seconds to end in order, and a busy machine
+        assert process.stderr is not None
+        deadline = time.monotonic() + 20
+        while processes_of(process.pid) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert processes_of(process.pid) == []
+        with process.stderr:
+            said = process.stderr.read()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert code_found == code, said
+    assert (
+        said.splitlines()[-1] == f"{word}: nothing is lost: run it again, and it goes on from what is there."
+    )
+    assert not RAW.search(said), said
+    with exclusive(run.warehouse):
+        pass
+
+
+KEPT_AS_THEY_CAME = {"events", "events_quarantine", "ingested_files"}
+OF_THE_RUN = {"ingested_at", "run_id", "events_version", "events_until", "modified"}
+
+
+@pytest.mark.slow
+def test_a_computed_table_with_a_damaged_log_is_deleted_and_comes_back_equal(run: Run) -> None:
+    """Slow: two runs for each table."""
+    write_csv(stream(200), run.inbox / "events.csv")
+    assert run() == 0, run.said
+    warehouse = Warehouse(run.warehouse)
+
+    def contents() -> dict[str, list[str]]:
+        found = {}
+        for name in set(warehouse.names()) - {"run_metrics"}:
+            columns = [one for one in warehouse.schema(name).names if one not in OF_THE_RUN]
+            found[name] = sorted(map(repr, warehouse.rows(name, columns).to_pylist()))
+        return found
+
+    before = contents()
+    computed = sorted(set(warehouse.names()) - KEPT_AS_THEY_CAME)
+    assert {"computed_aggregates", "sharing_decisions", "trend_aggregates", "workload_plan"} <= set(computed)
+    for name in computed:
+        last = max((run.warehouse / name / "_delta_log").glob("*.json"))
+        last.write_bytes(last.read_bytes()[:20])
+        assert run() == 1, name
+        assert f"[E516] the log of the table {name} is damaged" in run.error
+        shutil.rmtree(run.warehouse / name)
+        assert run() == 0, run.said
+        assert contents() == before, name
