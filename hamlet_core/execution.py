@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Lock
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 
 MOST_WINDOWS = 100_000_000
 """Of one query in one run."""
+
+_LOADING = Lock()
 
 _SUMMABLE = NUMBERS | {Kind.TICK, Kind.NULL}
 
@@ -233,11 +237,11 @@ def _fold(
     numbers = ARITHMETICS[options.arithmetic]
     shapes = shapes_of(analysed, numbers)
     if options.engine == DEFAULT_ENGINE:
-        from hamlet_core.engines.hamlet.engine import fold_workload
-
         work = Work()
         questions = _questions(analysed, specs, shapes)
-        stretches = fold_workload(questions, stream, numbers.name, work, text, sharing=options.sharing)
+        stretches = _compiled_engine().fold_workload(
+            questions, stream, numbers.name, work, text, sharing=options.sharing
+        )
         return Folded(stream, shapes, numbers, work, stretches)
     rows: list[PartialRow] = []
     matched = 0
@@ -265,13 +269,20 @@ def _encoded(
     return stream, [_window_spec(one, stream, text) for one in analysed]
 
 
+def _compiled_engine() -> ModuleType:
+    """The module of the compiled engine, which only those load who use it, one thread at a time."""
+    with _LOADING:
+        from hamlet_core.engines.hamlet import engine
+    return engine
+
+
 def _questions(
     analysed: tuple[AnalysedQuery, ...], specs: list[WindowSpec], shapes: Mapping[str, Shape]
 ) -> list[Question]:
-    from hamlet_core.engines.hamlet.engine import Question
-
+    engine = _compiled_engine()
     return [
-        Question(one, spec, shapes[one.query.name].parts) for one, spec in zip(analysed, specs, strict=True)
+        engine.Question(one, spec, shapes[one.query.name].parts)
+        for one, spec in zip(analysed, specs, strict=True)
     ]
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
+from threading import Lock
 from typing import Any
 
 from hamlet_core.language import syntax
+
+_LOADING = Lock()
+"""Python cannot load one package in two threads at once, if they begin at different ends of it."""
 
 
 @cache
@@ -38,13 +42,15 @@ def parse_syntax(text: str) -> syntax.Workload:
                                               ^
       hint: write 7 days for each week
     """
-    from lark.exceptions import VisitError
+    with _LOADING:
+        from lark.exceptions import VisitError
 
-    from hamlet_core.language.inspection import inspect
-    from hamlet_core.language.scanning import scan
-    from hamlet_core.language.shaping import Shaping
+        from hamlet_core.language.inspection import inspect
+        from hamlet_core.language.scanning import scan
+        from hamlet_core.language.shaping import Shaping
 
-    tree = _grammar().parse(scan(text))
+        grammar = _grammar()
+    tree = grammar.parse(scan(text))
     try:
         queries = Shaping(text).transform(tree)
     except VisitError as error:

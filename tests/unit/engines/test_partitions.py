@@ -61,7 +61,7 @@ GROUPS = {
     "timestamps beyond the year 9999": (
         [2**60],
         pa.timestamp("us"),
-        {'{"g":"38504-08-17T21:30:06.846976Z"}': 1},
+        {'{"g":"+38504-08-17T21:30:06.846976Z"}': 1},
     ),
     "a column of NULL": ([None, None], pa.null(), {'{"g":null}': 2}),
 }
