@@ -118,7 +118,9 @@ def refuse_other(table: Table, place: Location, columns: Collection[str] | None)
         held = _held(place.local) if place.local is not None else ""
     else:
         added = {name for migration in MIGRATIONS.get(table.name, ()) for name in migration.columns}
-        missing = {column.name for column in table.columns} - added - set(columns)
+        # Of `events`, the columns of a new source may be new.
+        declared = next((one for one in tables.ALL if one.name == table.name), table)
+        missing = {column.name for column in declared.columns} - added - set(columns)
         held = f"a Delta table without the column {', '.join(sorted(missing))}" if missing else ""
     if held:
         raise WarehouseError(
