@@ -23,7 +23,8 @@ GONE_SECONDS = 90
 def session_of(ui: int) -> dict[int, str]:
     """What runs below a `hamlet ui`: by process its command, the keeper first. All of it is one session."""
     keeper = int(subprocess.check_output(["ps", "--ppid", str(ui), "-o", "pid="], text=True))
-    return {keeper: "keeper"} | running(keeper)
+    others = {pid: command for pid, command in running(keeper).items() if pid != keeper}
+    return {keeper: "keeper"} | others
 
 
 def running(session: int) -> dict[int, str]:
@@ -116,7 +117,7 @@ def test_a_server_that_is_killed_ends_the_ui_with_a_line(words: str, tmp_path: P
     """Slow: a start of all servers each."""
     with serving(tmp_path / "log", "--warehouse", str(tmp_path / "wh")) as ui:
         address, processes = address_of(ui), session_of(ui.pid)
-        os.kill(the(processes, words) if words != "keeper" else next(iter(processes)), signal.SIGKILL)
+        os.kill(the(processes, words), signal.SIGKILL)
         assert ui.wait(GONE_SECONDS) == 1
         assert_nothing_left(processes, address)
     last = (tmp_path / "log").read_text(encoding="utf-8").splitlines()[-1]
