@@ -29,10 +29,10 @@ from hamlet_core.engines.hamlet.bursts.state import Negations, Windows
 from hamlet_core.engines.hamlet.bursts.tables import BURSTS, FOLLOWS_ITSELF, PLAIN, STEPS
 from hamlet_core.engines.hamlet.bursts.windows import clear, finish, open_slot
 from hamlet_core.engines.hamlet.input.frame import DEAD, Events
-from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_part, compiled_within
+from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_inline, compiled_part
 
 
-@compiled_within
+@compiled_inline
 def _fold_stamp(
     arena: Any,
     base: int,
@@ -80,7 +80,7 @@ def _fold_stamp(
             commit(arena, base, program, state, block)
 
 
-@compiled_within
+@compiled_inline
 def _fold_burst(
     arena: Any,
     base: int,
@@ -169,7 +169,7 @@ def _burst_end(time: Any, code: Any, first: int, stop: int) -> tuple[int, int, b
     return (last + 1 if time[last] != time[event] else first), -1, True
 
 
-@compiled_within
+@compiled_inline
 def fold_range(
     arena: Any,
     base: int,

@@ -39,7 +39,7 @@ from hamlet_core.engines.hamlet.bursts.tables import (
     N_STARTS,
 )
 from hamlet_core.engines.hamlet.input.frame import Events
-from hamlet_core.engines.hamlet.jit.decorators import compiled_part, compiled_within
+from hamlet_core.engines.hamlet.jit.decorators import compiled_inline, compiled_part
 from hamlet_core.engines.hamlet.numbers.semiring import copy, zero
 
 
@@ -101,7 +101,7 @@ def drop(arena: Any, base: int, program: Any, state: Negations, opened: Any, cod
             _cut(arena, base, program, state, opened, program[program[AT_PATTERN_GAPS] + item])
 
 
-@compiled_within
+@compiled_inline
 def _cut(arena: Any, base: int, program: Any, state: Negations, opened: Any, gap: int) -> None:
     """Drop what waits at a gap since before its latest negated match began, and close starts behind it."""
     since = NEVER
@@ -120,7 +120,7 @@ def _cut(arena: Any, base: int, program: Any, state: Negations, opened: Any, gap
                 zero(arena, base + start + slot)
 
 
-@compiled_within
+@compiled_inline
 def _cut_buckets(arena: Any, base: int, program: Any, state: Negations, gap: int, since: int) -> None:
     """New buckets: one from `since` on, and one from every time at which a match that can go on has begun."""
     bounds, count = state.bounds, 1

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
 from hamlet_core.engines.hamlet.bursts.packing import AT_GROWTH, AT_SUM, GROWTH_FIELDS, SUM_FIELDS
 from hamlet_core.engines.hamlet.bursts.state import holds_bit
@@ -24,7 +23,7 @@ from hamlet_core.engines.hamlet.bursts.tables import (
 )
 from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.input.windows import row_of
-from hamlet_core.engines.hamlet.jit.decorators import compiled_part
+from hamlet_core.engines.hamlet.jit.decorators import compiled_by_types, compiled_part
 from hamlet_core.engines.hamlet.numbers.arenas import ScaledNumbers, is_arena, put_scaled
 from hamlet_core.engines.hamlet.numbers.semiring import (
     add,
@@ -58,7 +57,7 @@ def measure_sums(
     """Growth and sums of the events `first:last` of a type."""
 
 
-@overload(measure_sums)
+@compiled_by_types(measure_sums)
 def _measure_sums(
     arena: Any,
     base: int,

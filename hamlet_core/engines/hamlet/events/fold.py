@@ -191,6 +191,7 @@ def _fold(task: _Task, values: Any, make: MakeArena) -> Folded:
     standings = _STANDINGS if plan[P_SETS] else 1
     room = task.room + (4 * _STANDINGS if plan[P_SETS] else 0)
     lost = np.zeros(len(jobs.first), np.bool_)
+    sharing = task.state if task.groups else None
     arena, job, folded = make(room), 0, 0
     zero_run(arena, 0, results)
     for end in _batches(jobs):
@@ -198,7 +199,7 @@ def _fold(task: _Task, values: Any, make: MakeArena) -> Folded:
         while True:
             memo = new_memo(plan, task.longest, standings)
             job = fold_windows(
-                arena, plan, values, task.events, task.pairs, batch, memo, task.state, job, room, lost
+                arena, plan, values, task.events, task.pairs, batch, memo, sharing, job, room, lost
             )
             folded += int(memo[M_FOLDED])
             if job == end:

@@ -15,17 +15,15 @@ from hamlet_core.engines.hamlet.automaton.state import allocate, count, reset
 from hamlet_core.engines.hamlet.automaton.trees import plant
 from hamlet_core.engines.hamlet.events.steady import fold_steady, is_steady
 from hamlet_core.engines.hamlet.graphlets.bursts import (
-    commit_group,
-    done_to,
+    commit_together,
     end_bursts,
     flush_all,
-    gather_group,
-    goes_alone,
+    gather_together,
     jump_to,
     open_window,
 )
 from hamlet_core.engines.hamlet.graphlets.records import remember
-from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_part, compiled_within
+from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_inline, compiled_part
 from hamlet_core.engines.hamlet.numbers.semiring import add_product, copy, halve, minus_one, multiply
 from hamlet_core.engines.hamlet.numbers.vectors import add_run, copy_run, run_lost, zero_run
 from hamlet_core.engines.hamlet.program.layout import (
@@ -39,8 +37,6 @@ from hamlet_core.engines.hamlet.program.layout import (
     P_CODES,
     P_ENDS,
     P_FOLDS,
-    P_GROUP_OF,
-    P_GROUPS,
     P_RESULT,
     P_SCRATCH,
     P_SETS,
@@ -76,7 +72,7 @@ def fold_windows(
 
     Returns the first job that was not done, for want of standings or of room for them. The arena has `room` numbers.
     `lost[job]` is set where plain numbers left their range; such a job adds nothing. `memo[M_FOLDED]` counts events.
-    `sharing` decides who shares which burst, and keeps what was decided.
+    `sharing` decides who shares which burst, and keeps what was decided; None: no group of the plan may share.
     """
     for job in range(begin, jobs.first.shape[0]):
         first, last = jobs.first[job], jobs.last[job]
@@ -86,17 +82,19 @@ def fold_windows(
             reset(arena, plan, memo, room)
             memo[M_SLOTS] = allocate(memo, count(events, plan, memo, first, last) * plan[P_STRIDE])
             memo[M_BURST_SLOTS] = memo[M_SLOTS]
-            if plan[P_GROUPS] > 0:
+            if sharing is not None:
                 memo[M_BURST_SLOTS] = allocate(memo, memo[M_LOW] - memo[M_SLOTS])
+                remember(sharing.before, sharing.count)
+                open_window(plan, memo, first)
             open_queues(plan, memo)
-            remember(sharing.before, sharing.count)
-            open_window(plan, memo, first)
             plant(arena, plan, memo, events, pairs, first, last)
             _fold(arena, plan, values, memo, events, pairs, sharing, first, last)
             if memo[M_SHORT]:
-                remember(sharing.count, sharing.before)
+                if sharing is not None:
+                    remember(sharing.count, sharing.before)
                 return job
-            flush_all(arena, plan, memo)
+            if sharing is not None:
+                flush_all(arena, plan, memo)
             lost[job] = _finish(arena, plan, memo)
             memo[M_FOLDED] += _alive(plan, memo)
         if not lost[job]:
@@ -113,7 +111,7 @@ def _alive(plan: Any, memo: Any) -> int:
     return alive
 
 
-@compiled_within
+@compiled_part
 def _fold(
     arena: Any,
     plan: Any,
@@ -127,7 +125,7 @@ def _fold(
 ) -> None:
     """Fold the events of a window, time stamp by time stamp."""
     begin, slots, stride = first, memo[M_SLOTS], plan[P_STRIDE]
-    negates, determines, shares = plan[P_FOLDS] > 0, plan[P_SETS] > 0, plan[P_GROUPS] > 0
+    negates, determines = plan[P_FOLDS] > 0, plan[P_SETS] > 0
     while begin < last and not memo[M_SHORT]:
         if is_steady(plan, events, begin):
             end = fold_steady(arena, plan, values, memo, events, pairs, begin, last)
@@ -137,7 +135,9 @@ def _fold(
         end = begin + 1
         while end < last and events.time[end] == events.time[begin]:
             end += 1
-        touched = end_bursts(arena, plan, memo, events, begin, end) if shares else False
+        touched = False
+        if sharing is not None:
+            touched = end_bursts(arena, plan, memo, events, begin, end)
         for event in range(begin, end):
             memo[memo[M_MATCHED] + event - begin] = 0
             if events.code[event] >= 0 and binds(plan, events, event):
@@ -146,28 +146,21 @@ def _fold(
                 for unit in range(plan[units], plan[units + 1]):
                     block = plan[unit]
                     here = slot + plan[plan[P_SLOT] + block]
-                    group = plan[plan[P_GROUP_OF] + block] if shares else -1
-                    if group >= 0 and event < done_to(memo, group):
-                        continue
-                    if (
-                        group < 0
-                        or goes_alone(memo, group, begin)
-                        or not gather_group(
-                            arena,
-                            plan,
-                            values,
-                            memo,
-                            events,
-                            pairs,
-                            sharing,
-                            group,
-                            event,
-                            here,
-                            begin,
-                            end,
-                            last,
-                            touched,
-                        )
+                    if sharing is None or not gather_together(
+                        arena,
+                        plan,
+                        values,
+                        memo,
+                        events,
+                        pairs,
+                        sharing,
+                        block,
+                        event,
+                        here,
+                        begin,
+                        end,
+                        last,
+                        touched,
                     ):
                         gather_block(arena, plan, values, memo, events, pairs, block, event, here)
                 memo[memo[M_MATCHED] + event - begin] = 1
@@ -184,23 +177,20 @@ def _fold(
                 for unit in range(plan[units], plan[units + 1]):
                     block = plan[unit]
                     here = slot + plan[plan[P_SLOT] + block]
-                    group = plan[plan[P_GROUP_OF] + block] if shares else -1
-                    if group >= 0 and event < done_to(memo, group):
-                        continue
-                    if (
-                        group < 0
-                        or goes_alone(memo, group, begin)
-                        or not commit_group(arena, plan, memo, events, pairs, sharing, group, event, here)
+                    if sharing is None or not commit_together(
+                        arena, plan, memo, events, pairs, sharing, block, event, here, begin
                     ):
                         commit_block(arena, plan, memo, events, pairs, block, event, here)
-        if touched:
+        if sharing is not None and touched:
             end_bursts(arena, plan, memo, events, begin, end)
         if determines:
             commit_standings(arena, plan, memo)
-        begin = max(end, jump_to(plan, memo)) if shares else end
+        begin = end
+        if sharing is not None:
+            begin = max(end, jump_to(plan, memo))
 
 
-@compiled_within
+@compiled_inline
 def _gather_others(
     arena: Any, plan: Any, values: Any, memo: Any, events: Any, pairs: Any, begin: int, end: int
 ) -> None:
@@ -211,7 +201,7 @@ def _gather_others(
             gather_standings(arena, plan, values, memo, events, pairs, event)
 
 
-@compiled_within
+@compiled_part
 def _finish(arena: Any, plan: Any, memo: Any) -> Any:
     """Close the window: its elements, strand after strand; whether a number left its range."""
     result, scratch = plan[P_RESULT], plan[P_SCRATCH]
@@ -232,7 +222,7 @@ def _finish(arena: Any, plan: Any, memo: Any) -> Any:
     return run_lost(arena, result, plan[P_WIDTH])
 
 
-@compiled_within
+@compiled_inline
 def _pairs(arena: Any, address: int, counts: int) -> None:
     """AND: pairs of different trends, of counts by left, right and both sides (SEMANTICS 5)."""
     left, right, both, fewer = counts, counts + 1, counts + 2, counts + 3

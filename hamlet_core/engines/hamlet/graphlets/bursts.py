@@ -59,6 +59,7 @@ from hamlet_core.engines.hamlet.program.layout import (
     NOBODY,
     P_CODES,
     P_GROUP,
+    P_GROUP_OF,
     P_GROUPS,
     P_KEPT,
     P_SLOT,
@@ -119,12 +120,6 @@ def open_window(plan: Any, memo: Any, first: int) -> None:
 
 
 @compiled_inline
-def done_to(memo: Any, group: int) -> Any:
-    """The first event that no shared burst has folded already."""
-    return memo[memo[M_GROUP] + group * GROUP_FIELDS + X_DONE]
-
-
-@compiled_inline
 def jump_to(plan: Any, memo: Any) -> Any:
     """Where a shared burst ends that has folded all that came meanwhile."""
     place: Any = np.int64(0)
@@ -135,14 +130,72 @@ def jump_to(plan: Any, memo: Any) -> Any:
 
 
 @compiled_inline
-def goes_alone(memo: Any, group: int, begin: int) -> Any:
+def gather_together(
+    arena: Any,
+    plan: Any,
+    values: Any,
+    memo: Any,
+    events: Any,
+    pairs: Any,
+    sharing: Any,
+    block: int,
+    event: int,
+    slot: int,
+    begin: int,
+    end: int,
+    last: int,
+    touched: bool,
+) -> bool:
+    """What an event of the time stamp `begin:end` does to a block that may share; False where it goes alone."""
+    group = plan[plan[P_GROUP_OF] + block]
+    if group < 0:
+        return False
+    if event < _done_to(memo, group):
+        return True
+    return not _goes_alone(memo, group, begin) and _gather(
+        arena, plan, values, memo, events, pairs, sharing, group, event, slot, begin, end, last, touched
+    )
+
+
+@compiled_inline
+def commit_together(
+    arena: Any,
+    plan: Any,
+    memo: Any,
+    events: Any,
+    pairs: Any,
+    sharing: Any,
+    block: int,
+    event: int,
+    slot: int,
+    begin: int,
+) -> bool:
+    """Commit what `gather_together` left in a slot; False where the block goes alone."""
+    group = plan[plan[P_GROUP_OF] + block]
+    if group < 0:
+        return False
+    if event < _done_to(memo, group):
+        return True
+    return not _goes_alone(memo, group, begin) and _commit(
+        arena, plan, memo, events, pairs, sharing, group, event, slot
+    )
+
+
+@compiled_inline
+def _done_to(memo: Any, group: int) -> Any:
+    """The first event that no shared burst has folded already."""
+    return memo[memo[M_GROUP] + group * GROUP_FIELDS + X_DONE]
+
+
+@compiled_inline
+def _goes_alone(memo: Any, group: int, begin: int) -> Any:
     """Whether it is known that nobody shares the burst that a time stamp lies in."""
     state = memo[M_GROUP] + group * GROUP_FIELDS
     return memo[state + X_SETS] == 0 and begin < memo[state + X_STOP]
 
 
 @compiled_part
-def gather_group(
+def _gather(
     arena: Any,
     plan: Any,
     values: Any,
@@ -184,10 +237,10 @@ def gather_group(
 
 
 @compiled_part
-def commit_group(
+def _commit(
     arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, sharing: Any, group: int, event: int, slot: int
 ) -> bool:
-    """Commit what `gather_group` left in a slot; False where the members go alone."""
+    """Commit what `_gather` left in a slot; False where the members go alone."""
     state = memo[M_GROUP] + group * GROUP_FIELDS
     if agreement(plan, events, group, event) == NOBODY:
         return True

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
 from hamlet_core.engines.hamlet.automaton.trees import AT_LEAST, AT_MOST, EQUAL, GREATER
 from hamlet_core.engines.hamlet.input.windows import row_of
-from hamlet_core.engines.hamlet.jit.decorators import compiled_inline, compiled_part
+from hamlet_core.engines.hamlet.jit.decorators import compiled_by_types, compiled_inline, compiled_part
 from hamlet_core.engines.hamlet.numbers.arenas import PlainNumbers, is_arena
 from hamlet_core.engines.hamlet.numbers.registers import put_vector, vector_at, vector_sum
 from hamlet_core.engines.hamlet.numbers.vectors import add_leaves, add_run, add_to_leaf, copy_run
@@ -108,7 +107,7 @@ def _way(
     """The same on all lanes, of any numbers; at `own` is room for them."""
 
 
-@overload(_way, strict=False, jit_options={"forceinline": True})
+@compiled_by_types(_way, inline=True, strict=False)
 def _way_of(arena: Any, *_: Any) -> Any:
     def plain(
         arena: Any,

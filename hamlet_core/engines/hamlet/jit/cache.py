@@ -13,13 +13,14 @@ import hashlib
 import itertools
 import pickle
 import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from os.path import commonpath
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from numba.core.caching import (
     CompileResultCacheImpl,
@@ -44,6 +45,9 @@ _DIGEST = 32
 
 _CONTENT = len(_FORMAT) + _DIGEST
 """Where the content begins."""
+
+_PATIENCE = 300.0
+"""Seconds to wait for a kernel that another process compiles."""
 
 _COMPILED = re.compile(r"^from (numba|hamlet_core\.engines\.hamlet\.jit\.decorators)\b", re.MULTILINE)
 _IMPORTED = re.compile(r"^(?:from|import) (hamlet_core(?:\.\w+)+)", re.MULTILINE)
@@ -172,6 +176,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
+        self._turns: dict[Any, TextIO] = {}
         self._cache_file = SealedFiles(self._cache_path, self._impl.filename_base, kernel_stamp())
 
     @classmethod
@@ -191,8 +196,17 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         """The kernel for these types; None where there is none, or none that can be read.
 
         Numba's own way first loads all that it can compile, with SciPy's algebra; what is compiled needs its runtime only.
+        Who gets None compiles, and others that ask meanwhile wait for the kernel: a machine compiles it once.
         """
         rtsys.initialize(target_context)
+        found = self._load(sig, target_context)
+        if found is None and self._others_were_at_it(sig, target_context):
+            found = self._load(sig, target_context)
+            if found is not None:
+                self._done_with(sig)
+        return found
+
+    def _load(self, sig: Any, target_context: Any) -> Any:
         try:
             return self._load_overload(sig, target_context)
         except _UNREADABLE:
@@ -206,6 +220,46 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
                 super().save_overload(sig, data)
         except _UNREADABLE:
             self._forget()
+        finally:
+            self._done_with(sig)
+
+    def _others_were_at_it(self, sig: Any, target_context: Any) -> bool:
+        """Whether this process has waited for another to compile the kernel. It is its own turn now, in either case.
+
+        The system ends the turn of a process that dies; one that is held up is not waited for longer than `_PATIENCE`.
+        """
+        key = repr(self._index_key(sig, target_context.codegen())).encode()
+        path = (
+            Path(self.cache_path) / f"{self._impl.filename_base}.{hashlib.sha256(key).hexdigest()[:16]}.turn"
+        )
+        waited, until = False, time.monotonic() + _PATIENCE
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            turn = path.open("w")
+        except OSError:
+            return False
+        while True:
+            try:
+                fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    turn.close()
+                    return True
+            except OSError:
+                turn.close()
+                return waited
+            else:
+                self._turns[sig] = turn
+                return waited
+            waited = True
+            time.sleep(0.05)
+
+    def _done_with(self, sig: Any) -> None:
+        if turn := self._turns.pop(sig, None):
+            with suppress(OSError):
+                Path(turn.name).unlink(missing_ok=True)
+                fcntl.flock(turn, fcntl.LOCK_UN)  # by name: a process forked meanwhile has the file too
+            turn.close()
 
     def _forget(self) -> None:
         with suppress(OSError), _alone(Path(self.cache_path)):

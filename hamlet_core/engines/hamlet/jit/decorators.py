@@ -8,8 +8,10 @@ from typing import Any
 
 from numba import njit
 from numba.core.event import Event, Listener, register
+from numba.extending import overload
 
 from hamlet_core.engines.hamlet.jit.cache import KernelCache
+from hamlet_core.engines.hamlet.jit.libraries import KernelCompiler
 
 Kernel = Callable[..., Any]
 
@@ -17,9 +19,18 @@ _ENGINE = "hamlet_core.engines.hamlet."
 COMPILING = "compiling kernels for this machine, once: this may take a minute"
 
 
+_PART = {
+    "nogil": True,
+    "_nrt": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": KernelCompiler,
+}
+
+
 def _kept(function: Kernel, **options: Any) -> Kernel:
     """The function compiled at its first call, or taken from the cache."""
-    dispatcher = njit(nogil=True, **options)(function)
+    dispatcher = njit(nogil=True, pipeline_class=KernelCompiler, **options)(function)
     if cache := KernelCache.of(function):
         dispatcher._cache = cache  # noqa: SLF001 - as njit(cache=True) does, with our own idea of what is fresh
     kernel: Kernel = dispatcher
@@ -33,18 +44,27 @@ def compiled(function: Kernel) -> Kernel:
 
 
 def compiled_part(function: Kernel) -> Kernel:
-    """The same, called by other kernels only: what Python would need to call it takes a while to compile."""
-    return _kept(function, _nrt=False, forceinline=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    """The same, called by other kernels only: it is kept as part of them."""
+    part: Kernel = njit(**_PART, forceinline=False)(function)
+    return part
 
 
 def compiled_inline(function: Kernel) -> Kernel:
     """Such a part, put in by the compiler wherever it is called."""
-    return _kept(function, _nrt=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    part: Kernel = njit(**_PART, forceinline=True)(function)
+    return part
 
 
-def compiled_within(function: Kernel) -> Kernel:
-    """Such a part that one kernel calls: its source becomes the caller's, so that it is not optimised twice."""
-    part: Kernel = njit(inline="always")(function)
+def compiled_by_types(
+    named: Kernel, *, inline: bool = False, strict: bool = True
+) -> Callable[[Kernel], Kernel]:
+    """Such a part with several bodies: the function says which of them is `named`, from the types of its arguments.
+
+    If it is not `strict`, names of arguments may differ from those of `named`.
+    """
+    part: Callable[[Kernel], Kernel] = overload(
+        named, strict=strict, jit_options={**_PART, "forceinline": inline}
+    )
     return part
 
 

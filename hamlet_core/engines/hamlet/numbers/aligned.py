@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
+from hamlet_core.engines.hamlet.jit.decorators import compiled_by_types
 from hamlet_core.engines.hamlet.numbers.arenas import NOTHING, by_class, power, put_scaled
 
 
@@ -23,7 +23,7 @@ def settle(arena: Any, target: int, source: int, size: int) -> None:
     """Normalise lanes after some `step`s; they stay aligned. Due before they grew by 2**1000."""
 
 
-@overload(align)
+@compiled_by_types(align)
 def _align(arena: Any, target: int, source: int, size: int) -> Any:
     def scaled(arena: Any, target: int, source: int, size: int) -> None:
         for lane in range(size):
@@ -40,7 +40,7 @@ def _align(arena: Any, target: int, source: int, size: int) -> Any:
     return by_class(scaled, other, other, other)(arena)
 
 
-@overload(step)
+@compiled_by_types(step)
 def _step(  # noqa: C901 - a loop per class of numbers
     arena: Any, target: int, source: int, size: int, follows: int, tied: int, count: int
 ) -> Any:
@@ -71,7 +71,7 @@ def _step(  # noqa: C901 - a loop per class of numbers
     return by_class(scaled, None, residue, lattice)(arena)
 
 
-@overload(settle)
+@compiled_by_types(settle)
 def _settle(arena: Any, target: int, source: int, size: int) -> Any:
     def scaled(arena: Any, target: int, source: int, size: int) -> None:
         for lane in range(size):

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
+from hamlet_core.engines.hamlet.jit.decorators import compiled_by_types
 from hamlet_core.engines.hamlet.numbers.arenas import (
     ZERO_EXPONENT,
     ScaledNumbers,
@@ -58,7 +58,7 @@ def grow_lanes(arena: Any, target: int, source: int, factor: int, size: int) -> 
     """Target += factor * (target + source); the factor is one number."""
 
 
-@overload(copy_lanes)
+@compiled_by_types(copy_lanes)
 def _copy_lanes(arena: Any, target: int, source: int, size: int) -> Any:
     def scaled(arena: Any, target: int, source: int, size: int) -> None:
         to_mantissa, to_exponent = (
@@ -77,7 +77,7 @@ def _copy_lanes(arena: Any, target: int, source: int, size: int) -> Any:
     return scaled if is_arena(arena, ScaledNumbers) else general
 
 
-@overload(zero_lanes)
+@compiled_by_types(zero_lanes)
 def _zero_lanes(arena: Any, target: int, size: int) -> Any:
     def scaled(arena: Any, target: int, size: int) -> None:
         mantissa, exponent = arena.mantissa[target : target + size], arena.exponent[target : target + size]
@@ -92,7 +92,7 @@ def _zero_lanes(arena: Any, target: int, size: int) -> Any:
     return scaled if is_arena(arena, ScaledNumbers) else general
 
 
-@overload(gather_lanes)
+@compiled_by_types(gather_lanes)
 def _gather_lanes(arena: Any, target: int, base: int, table: Any, place: int, size: int) -> Any:
     def scaled(arena: Any, target: int, base: int, table: Any, place: int, size: int) -> None:
         to_mantissa, to_exponent = (
@@ -111,7 +111,7 @@ def _gather_lanes(arena: Any, target: int, base: int, table: Any, place: int, si
     return scaled if is_arena(arena, ScaledNumbers) else general
 
 
-@overload(add_gathered_lanes)
+@compiled_by_types(add_gathered_lanes)
 def _add_gathered_lanes(arena: Any, target: int, base: int, table: Any, place: int, size: int) -> Any:
     def scaled(arena: Any, target: int, base: int, table: Any, place: int, size: int) -> None:
         to = ScaledNumbers(arena.mantissa[target : target + size], arena.exponent[target : target + size])
@@ -130,7 +130,7 @@ def _add_gathered_lanes(arena: Any, target: int, base: int, table: Any, place: i
     return scaled if is_arena(arena, ScaledNumbers) else general
 
 
-@overload(add_lanes)
+@compiled_by_types(add_lanes)
 def _add_lanes(arena: Any, target: int, source: int, size: int) -> Any:
     def scaled(arena: Any, target: int, source: int, size: int) -> None:
         to = ScaledNumbers(arena.mantissa[target : target + size], arena.exponent[target : target + size])
@@ -148,7 +148,7 @@ def _add_lanes(arena: Any, target: int, source: int, size: int) -> Any:
     return scaled if is_arena(arena, ScaledNumbers) else general
 
 
-@overload(multiply_lanes)
+@compiled_by_types(multiply_lanes)
 def _multiply_lanes(arena: Any, target: int, factor: int, size: int) -> Any:
     def scaled(arena: Any, target: int, factor: int, size: int) -> None:
         to = ScaledNumbers(arena.mantissa[target : target + size], arena.exponent[target : target + size])
@@ -165,7 +165,7 @@ def _multiply_lanes(arena: Any, target: int, factor: int, size: int) -> Any:
     return scaled if is_arena(arena, ScaledNumbers) else general
 
 
-@overload(add_multiple_lanes)
+@compiled_by_types(add_multiple_lanes)
 def _add_multiple_lanes(arena: Any, target: int, source: int, factor: int, size: int) -> Any:
     def scaled(arena: Any, target: int, source: int, factor: int, size: int) -> None:
         to = ScaledNumbers(arena.mantissa[target : target + size], arena.exponent[target : target + size])
@@ -185,7 +185,7 @@ def _add_multiple_lanes(arena: Any, target: int, source: int, factor: int, size:
     return scaled if is_arena(arena, ScaledNumbers) else general
 
 
-@overload(add_product_lanes)
+@compiled_by_types(add_product_lanes)
 def _add_product_lanes(arena: Any, target: int, left: int, right: int, size: int) -> Any:
     def scaled(arena: Any, target: int, left: int, right: int, size: int) -> None:
         to = ScaledNumbers(arena.mantissa[target : target + size], arena.exponent[target : target + size])
@@ -205,7 +205,7 @@ def _add_product_lanes(arena: Any, target: int, left: int, right: int, size: int
     return scaled if is_arena(arena, ScaledNumbers) else general
 
 
-@overload(grow_lanes)
+@compiled_by_types(grow_lanes)
 def _grow_lanes(arena: Any, target: int, source: int, factor: int, size: int) -> Any:
     def scaled(arena: Any, target: int, source: int, factor: int, size: int) -> None:
         to = ScaledNumbers(arena.mantissa[target : target + size], arena.exponent[target : target + size])

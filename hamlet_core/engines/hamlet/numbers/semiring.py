@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
+from hamlet_core.engines.hamlet.jit.decorators import compiled_by_types
 from hamlet_core.engines.hamlet.numbers.arenas import (
     ABSENT,
     NEUTRAL,
@@ -66,7 +66,7 @@ def halve(arena: Any, index: int) -> None:
     """Number /= 2."""
 
 
-@overload(zero, jit_options={"forceinline": True})
+@compiled_by_types(zero, inline=True)
 def _zero(arena: Any, index: int) -> Any:
     def scaled(arena: Any, index: int) -> None:
         arena.mantissa[index] = 0.0
@@ -85,7 +85,7 @@ def _zero(arena: Any, index: int) -> Any:
     return by_class(scaled, plain, residue, lattice)(arena)
 
 
-@overload(one, jit_options={"forceinline": True})
+@compiled_by_types(one, inline=True)
 def _one(arena: Any, index: int) -> Any:
     def scaled(arena: Any, index: int) -> None:
         arena.mantissa[index] = 0.5
@@ -104,7 +104,7 @@ def _one(arena: Any, index: int) -> Any:
     return by_class(scaled, plain, residue, lattice)(arena)
 
 
-@overload(copy, jit_options={"forceinline": True})
+@compiled_by_types(copy, inline=True)
 def _copy(arena: Any, index: int, source: int) -> Any:
     def scaled(arena: Any, index: int, source: int) -> None:
         arena.mantissa[index] = arena.mantissa[source]
@@ -123,7 +123,7 @@ def _copy(arena: Any, index: int, source: int) -> Any:
     return by_class(scaled, plain, residue, lattice)(arena)
 
 
-@overload(add, jit_options={"forceinline": True})
+@compiled_by_types(add, inline=True)
 def _add(arena: Any, index: int, source: int) -> Any:
     def scaled(arena: Any, index: int, source: int) -> None:
         here, there = arena.exponent[index], arena.exponent[source]
@@ -145,7 +145,7 @@ def _add(arena: Any, index: int, source: int) -> Any:
     return by_class(scaled, plain, residue, lattice)(arena)
 
 
-@overload(add_product, jit_options={"forceinline": True})
+@compiled_by_types(add_product, inline=True)
 def _add_product(arena: Any, index: int, left: int, right: int) -> Any:
     def scaled(arena: Any, index: int, left: int, right: int) -> None:
         here, there = arena.exponent[index], arena.exponent[left] + arena.exponent[right]
@@ -171,7 +171,7 @@ def _add_product(arena: Any, index: int, left: int, right: int) -> Any:
     return by_class(scaled, plain, residue, lattice)(arena)
 
 
-@overload(multiply, jit_options={"forceinline": True})
+@compiled_by_types(multiply, inline=True)
 def _multiply(arena: Any, index: int, source: int) -> Any:
     def scaled(arena: Any, index: int, source: int) -> None:
         exponent = max(arena.exponent[index] + arena.exponent[source], ZERO_EXPONENT)
@@ -195,7 +195,7 @@ def _multiply(arena: Any, index: int, source: int) -> Any:
     return by_class(scaled, plain, residue, lattice)(arena)
 
 
-@overload(is_zero, jit_options={"forceinline": True})
+@compiled_by_types(is_zero, inline=True)
 def _is_zero(arena: Any, index: int) -> Any:
     def scaled(arena: Any, index: int) -> bool:
         return bool(arena.mantissa[index] == 0.0)
@@ -212,7 +212,7 @@ def _is_zero(arena: Any, index: int) -> Any:
     return by_class(scaled, plain, residue, lattice)(arena)
 
 
-@overload(load)
+@compiled_by_types(load)
 def _load(arena: Any, index: int, values: Any, column: int, row: int) -> Any:
     def scaled(arena: Any, index: int, values: Any, column: int, row: int) -> None:
         value, exponent = (1.0 if column < 0 else values.value[column, row]), 0
@@ -243,7 +243,7 @@ def _load(arena: Any, index: int, values: Any, column: int, row: int) -> Any:
     return by_class(scaled, plain, residue, lattice)(arena)
 
 
-@overload(minus_one)
+@compiled_by_types(minus_one)
 def _minus_one(arena: Any, index: int) -> Any:
     def scaled(arena: Any, index: int) -> None:
         top = max(arena.exponent[index], 1)
@@ -264,7 +264,7 @@ def _minus_one(arena: Any, index: int) -> Any:
     return by_class(scaled, plain, residue, lattice)(arena)
 
 
-@overload(halve)
+@compiled_by_types(halve)
 def _halve(arena: Any, index: int) -> Any:
     def scaled(arena: Any, index: int) -> None:
         if arena.mantissa[index] != 0.0:
@@ -297,7 +297,7 @@ def grow(arena: Any, index: int, source: int, factor: int) -> None:
     """Number += factor * (number + source), for a factor of 1 or more."""
 
 
-@overload(grow, jit_options={"forceinline": True})
+@compiled_by_types(grow, inline=True)
 def _grow(arena: Any, index: int, source: int, factor: int) -> Any:
     def scaled(arena: Any, index: int, source: int, factor: int) -> None:
         here, there = arena.exponent[index], arena.exponent[source]
@@ -322,7 +322,7 @@ def _grow(arena: Any, index: int, source: int, factor: int) -> Any:
     return by_class(scaled, None, residue, general)(arena)
 
 
-@overload(whole)
+@compiled_by_types(whole)
 def _whole(arena: Any, index: int, count: int) -> Any:
     def scaled(arena: Any, index: int, count: int) -> None:
         put_scaled(arena, index, np.float64(count), 0)
@@ -343,7 +343,7 @@ def _whole(arena: Any, index: int, count: int) -> Any:
     return by_class(scaled, plain, residue, lattice)(arena)
 
 
-@overload(double_times)
+@compiled_by_types(double_times)
 def _double_times(arena: Any, index: int, times: int) -> Any:
     def scaled(arena: Any, index: int, times: int) -> None:
         if arena.mantissa[index] != 0.0:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
-from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_part
+from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_by_types, compiled_part
 from hamlet_core.engines.hamlet.numbers.arenas import PlainNumbers, ScaledNumbers, is_arena, power, put_scaled
 from hamlet_core.engines.hamlet.numbers.semiring import add, add_product, copy, zero
 
@@ -24,7 +23,7 @@ def _add(arena: Any, index: int, source: int, count: int) -> None:
     """Numbers += as many others."""
 
 
-@overload(_add)
+@compiled_by_types(_add)
 def _add_of(arena: Any, index: int, source: int, count: int) -> Any:  # noqa: ARG001 - numba's protocol
     # Indices that cannot be negative make vector code of the loop; scaled numbers want slices for that.
     def scaled(arena: Any, index: int, source: int, count: int) -> None:
@@ -67,7 +66,7 @@ def _add_times(arena: Any, index: int, source: int, count: int, factor: int) -> 
     """See `add_times`."""
 
 
-@overload(_add_times)
+@compiled_by_types(_add_times)
 def _add_times_of(arena: Any, index: int, source: int, count: int, factor: int) -> Any:  # noqa: ARG001
     def plain(arena: Any, index: int, source: int, count: int, factor: int) -> None:
         to, other, by = (
@@ -101,7 +100,7 @@ def _add_leaves(arena: Any, index: int, tree: int, count: int, lanes: int, leave
     """See `add_leaves`."""
 
 
-@overload(_add_leaves)
+@compiled_by_types(_add_leaves)
 def _add_leaves_of(arena: Any, index: int, tree: int, count: int, lanes: int, leaves: int) -> Any:  # noqa: ARG001
     # A few lanes go down the tree in registers, four at a time: no store to wait for between two nodes.
     def plain(arena: Any, index: int, tree: int, count: int, lanes: int, leaves: int) -> None:
@@ -154,7 +153,7 @@ def _add_to_leaf(arena: Any, tree: int, source: int, count: int, lanes: int, lea
     """See `add_to_leaf`."""
 
 
-@overload(_add_to_leaf)
+@compiled_by_types(_add_to_leaf)
 def _add_to_leaf_of(arena: Any, tree: int, source: int, count: int, lanes: int, leaf: int, size: int) -> Any:  # noqa: ARG001
     def plain(arena: Any, tree: int, source: int, count: int, lanes: int, leaf: int, size: int) -> None:
         value, lane = arena.value, 0
@@ -203,7 +202,7 @@ def _lost(arena: Any, index: int) -> bool:
     raise NotImplementedError
 
 
-@overload(_lost)
+@compiled_by_types(_lost)
 def _lost_of(arena: Any, index: int) -> Any:  # noqa: ARG001 - numba's protocol
     def plain(arena: Any, index: int) -> bool:
         return not abs(arena.value[index]) <= LIMIT

@@ -385,6 +385,58 @@ def test_many_processes_fill_one_cache_and_each_finds_its_own_kernels(tmp_path: 
     assert all_at_once() == ["True 0\n"] * len(kinds)
 
 
+ONE = """
+import time
+from hamlet_core.engines.hamlet.jit.libraries import KernelLibrary
+real = KernelLibrary.finalize
+def slow(library):
+    time.sleep(2)
+    real(library)
+KernelLibrary.finalize = slow
+from hamlet_core.engines.hamlet.automaton.condition_arithmetic import sum_fits
+print(sum_fits(1, 2), sum_fits.stats.cache_misses.total())
+"""
+
+
+def at_once(cache: Path, count: int) -> list[subprocess.Popen[str]]:
+    """Processes that need the same kernel, which takes two seconds to compile."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+    command = [sys.executable, "-c", ONE]
+    return [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment)
+        for _ in range(count)
+    ]
+
+
+def test_processes_that_need_one_kernel_compile_it_once(tmp_path: Path) -> None:
+    said = [process.communicate()[0] for process in at_once(tmp_path, 3)]
+    assert sorted(said) == ["True 0\n", "True 0\n", "True 1\n"]
+    assert not list(tmp_path.rglob("*.turn"))
+
+
+def test_a_process_killed_while_it_compiles_keeps_nobody_waiting(tmp_path: Path) -> None:
+    (first,) = at_once(tmp_path, 1)
+    while not list(tmp_path.rglob("*.turn")):
+        assert first.poll() is None
+    first.kill()
+    first.communicate()
+    (second,) = at_once(tmp_path, 1)
+    assert second.communicate(timeout=60)[0] == "True 1\n"
+
+
+def test_a_process_that_is_held_up_is_not_waited_for_for_ever(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_cache, "_PATIENCE", 0.2)
+    first, second = compiled(doubled), compiled(doubled)
+    assert first._cache._others_were_at_it("a signature", first.targetctx) is False
+    assert second._cache._others_were_at_it("a signature", second.targetctx) is True
+    assert not second._cache._turns
+    first._cache._done_with("a signature")
+    assert second._cache._others_were_at_it("a signature", second.targetctx) is False
+    second._cache._done_with("a signature")
+
+
 def test_the_place_of_the_cache_counts_its_kernels(place: Path) -> None:
     assert cache_place() == kernel_cache.CachePlace(place, 0)
     assert compiled(sum_fits.py_func)(np.int64(1), np.int64(2))
