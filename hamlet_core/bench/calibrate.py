@@ -23,9 +23,9 @@ from hamlet_core.sharing.options import Sharing
 from hamlet_core.table.schema import EventSchema
 
 _FREE = Constants(**dict.fromkeys((one.name for one in fields(Constants)), 0.0))
-TOGETHER = Sharing(constants=replace(_FREE, apart=1e15, graphlet=1e12, mixed=1e9))
+TOGETHER = Sharing(rests=False, constants=replace(_FREE, apart=1e15, graphlet=1e12, mixed=1e9))
 """All share one graphlet: to go alone is far too dear, and so is a second graphlet."""
-APART = Sharing(constants=replace(_FREE, graphlet=1e15))
+APART = Sharing(rests=False, constants=replace(_FREE, graphlet=1e15))
 """Nobody shares, although all may."""
 
 FEW, MANY = 4, 32

@@ -68,6 +68,8 @@ def decided_lines(execution: Execution, cost_model: str = "measured") -> Iterato
     unit = "ns" if cost_model == "measured" else "older events read"
     yield f"predicted      {decided:,.0f} {unit} as decided, {alone:,.0f} if all go alone: {_saved(alone, decided)}"
     yield f"deciding       took {done.decision_seconds * 1e3:.2f} ms"
+    if done.undecided_events:
+        yield f"resting        {done.undecided_events:,} events, while groups rested that had lost by sharing"
     yield ""
     yield from decision_lines(log)
 

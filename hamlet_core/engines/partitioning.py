@@ -71,11 +71,13 @@ def partition(
     return Partitioning(order, bounds, group, _group_keys(stream, group_by, firsts[heads]))
 
 
-def partition_text(stream: Stream, attributes: Sequence[str], partitioning: Partitioning, number: int) -> str:
-    """The values of its attributes in one partition, written as a group key."""
-    first = int(partitioning.bounds[number])
-    row = first if partitioning.order is None else int(partitioning.order[first])
-    return _group_keys(stream, attributes, np.array([row]))[0]
+def partition_texts(
+    stream: Stream, attributes: Sequence[str], partitioning: Partitioning, numbers: Integers
+) -> tuple[str, ...]:
+    """The values of the attributes in these partitions, each written as a group key."""
+    first = np.asarray(partitioning.bounds)[numbers]
+    rows = first if partitioning.order is None else np.asarray(partitioning.order)[first]
+    return _group_keys(stream, attributes, rows)
 
 
 def _ordered(codes: _Codes | None, keep: Mask | None, count: int) -> tuple[Integers | None, Integers]:

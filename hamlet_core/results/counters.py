@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+
+import pyarrow as pa
 
 
 @dataclass(slots=True)
@@ -21,8 +21,9 @@ class Work:
     splits: int = 0
     merges: int = 0
     decision_seconds: float = 0.0
-    decisions: list[Mapping[str, Any]] = field(default_factory=list)
-    """Rows of the decision log."""
+    undecided_events: int = 0
+    decisions: list[pa.Table] = field(default_factory=list)
+    """Parts of the decision log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +55,7 @@ class Counters:
     """Shared graphlets that opened for queries that had gone apart."""
     decision_seconds: float = 0.0
     """Time that deciding took, inside of the kernels."""
+    undecided_events: int = 0
+    """Events, added over windows, that were folded while some groups of queries rested: nobody asked who shares their
+    bursts, because asking had cost more than sharing gained. What is not asked is in no other count and not in the log.
+    """

@@ -101,11 +101,9 @@ def result_schema(time_type: pa.DataType) -> pa.Schema:
     )
 
 
-def decision_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Rows of the decision log as a table."""
-    if not rows:
-        return pa.Table.from_batches([], DECISION_SCHEMA)
-    return pa.Table.from_pylist(list(rows), DECISION_SCHEMA)
+def decision_table(parts: Sequence[pa.Table]) -> pa.Table:
+    """The parts of a decision log as one table."""
+    return pa.concat_tables([pa.Table.from_batches([], DECISION_SCHEMA), *parts])
 
 
 def partial_table(rows: Iterable[PartialRow]) -> pa.Table:

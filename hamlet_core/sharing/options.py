@@ -22,11 +22,18 @@ class Sharing:
     """Of the measured cost model."""
     log: bool = False
     """Whether decisions are written down, beside being counted."""
+    rests: bool = True
+    """Whether groups that lose by sharing, as the measured model has it, rest for a while; off for measurements."""
 
     @property
     def equals(self) -> bool:
         """Whether totals that are equal whatever the events are, are folded once."""
         return self.policy != "never"
+
+    @property
+    def may_rest(self) -> bool:
+        """Whether groups rest that lose by sharing: where they are decided about, by what they cost."""
+        return self.rests and self.policy == "dynamic" and self.cost_model == "measured"
 
     @property
     def everywhere(self) -> bool:

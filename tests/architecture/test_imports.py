@@ -198,13 +198,3 @@ def test_a_fresh_process_imports_the_core_without_spark_dagster_delta_or_a_compi
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=False
     )
     assert (done.stdout, done.stderr) == ("[]\n", "")
-
-
-def test_no_module_is_longer_than_400_lines() -> None:
-    long = [
-        module
-        for package in PACKAGES
-        for module, path in sources(package)
-        if len(path.read_text(encoding="utf-8").splitlines()) > 400
-    ]
-    assert long == []

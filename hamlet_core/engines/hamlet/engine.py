@@ -26,10 +26,15 @@ from hamlet_core.engines.hamlet.numbers.residues import primes
 from hamlet_core.engines.hamlet.passes import ClassPasses, Lattice, Results, Scaled, folds_by_bursts
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.results.counters import Work
+from hamlet_core.results.rows import decision_table
 from hamlet_core.results.totals import Totals
+from hamlet_core.sharing.log import summarised
 from hamlet_core.sharing.options import Sharing
 from hamlet_core.table.encode import Stream
 from hamlet_core.windows import WindowSpec
+
+MOST_DECISIONS = 1 << 16
+"""Rows of the log of a run, about: more are added up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +83,19 @@ def fold_workload(
             work.matched_events += own.matched
             work.kernel_events += own.folded
             work.bursts += own.bursts
+            work.undecided_events += own.undecided
             for decided in own.decided:
                 decided.add_to(work)
-                work.decisions += decided.rows(
-                    [one.query.name for one in own.own.queries],
-                    (*own.own.queries[0].equivalence, *own.own.queries[0].group_by),
-                    own.events.partitioning,
-                    own.stream,
+                work.decisions.append(
+                    decided.table(
+                        [one.query.name for one in own.own.queries],
+                        (*own.own.queries[0].equivalence, *own.own.queries[0].group_by),
+                        own.events.partitioning,
+                        own.stream,
+                    )
                 )
+        if sum(map(len, work.decisions)) > 2 * MOST_DECISIONS:
+            work.decisions[:] = [summarised(decision_table(work.decisions), MOST_DECISIONS)]
         yield [found[place] for place in range(len(questions))]
 
 

@@ -106,6 +106,8 @@ class ClassPasses:
     folded: int = 0
     bursts: int = 0
     counted: bool = False
+    undecided: int = 0
+    """Events folded while some groups rested."""
     decided: list[Decided] = field(default_factory=list)
     """What the first pass decided, by window specification."""
     pairs: Any = None
@@ -119,7 +121,7 @@ class ClassPasses:
 
     def forget(self) -> None:
         """Count and decide anew."""
-        self.counted, self.matched, self.folded, self.bursts = False, 0, 0, 0
+        self.counted, self.matched, self.folded, self.bursts, self.undecided = False, 0, 0, 0, 0
         self.decided.clear()
 
     def run(self, strands: Sequence[Strand], values: Any, arithmetic: Arithmetic) -> Results:
@@ -249,8 +251,8 @@ class ClassPasses:
         if not self.counted:
             self.folded += plain.events
             self.matched += self._within(workload.jobs)
-            if plain.groups:
-                self.decided.append(Decided(plain.groups, plain.state, workload.pane, workload.origin))
+            self.undecided += plain.undecided
+            self.decided += [Decided(*one, workload.pane, workload.origin) for one in plain.decided]
         mantissa, exponent = np.frexp(plain.numbers.value)
         exponent = np.where(mantissa == 0.0, ZERO_EXPONENT, exponent.astype(np.int64))
         if len(plain.lost) and not plain.lost.any():
@@ -283,8 +285,10 @@ class ClassPasses:
         )
 
     def _within(self, jobs: Jobs) -> int:
-        """Events that are not dead, added over different windows."""
-        first, last = np.unique(np.stack([jobs.first, jobs.last]), axis=1)
+        """Events that are not dead, added over different windows: those over the same events are neighbours."""
+        other = np.ones(len(jobs.first), np.bool_)
+        other[1:] = (np.diff(jobs.first) != 0) | (np.diff(jobs.last) != 0)
+        first, last = jobs.first[other], jobs.last[other]
         dead = np.flatnonzero(self.events.events.code == DEAD)
         return int((last - first - (dead.searchsorted(last) - dead.searchsorted(first))).sum())
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from hamlet_core.engines.hamlet.accumulators import Strand
 from hamlet_core.engines.hamlet.automaton.state import room_of
 from hamlet_core.engines.hamlet.events.kernel import fold_windows
+from hamlet_core.engines.hamlet.events.turns import Turns
 from hamlet_core.engines.hamlet.graphlets.settings import SharingState, sharing_state
 from hamlet_core.engines.hamlet.input.frame import Events, Jobs, Predicates
 from hamlet_core.engines.hamlet.input.predicate_bits import nameless
@@ -21,7 +22,15 @@ from hamlet_core.engines.hamlet.numbers.residues import residue_arena, times_con
 from hamlet_core.engines.hamlet.numbers.vectors import zero_run
 from hamlet_core.engines.hamlet.program.builder import event_program
 from hamlet_core.engines.hamlet.program.groups import Group
-from hamlet_core.engines.hamlet.program.layout import M_FOLDED, P_FREE, P_SETS, P_WIDTH, new_memo, packed
+from hamlet_core.engines.hamlet.program.layout import (
+    M_FOLDED,
+    M_STANDINGS,
+    P_FREE,
+    P_SETS,
+    P_WIDTH,
+    new_memo,
+    packed,
+)
 from hamlet_core.engines.hamlet.program.negations import Conditions
 from hamlet_core.language.syntax import Attribute, Expression
 from hamlet_core.pattern.meaning import AnalysedQuery
@@ -34,9 +43,6 @@ MakeArena: TypeAlias = Callable[[int], Arena]
 
 RESIDUE_BYTES = 1 << 28
 """Room for residues of a block of primes; one prime at a time may take more."""
-
-BATCH = 1 << 21
-"""Events, added over windows, in one call of the kernel; a window is never cut."""
 
 _STANDINGS = 1024
 _FIELDS = frozenset({"mantissa", "exponent", "value", "residue", "key"})
@@ -75,9 +81,10 @@ class Folded:
     """By job: plain numbers left their range, and the job added nothing to its row."""
     events: int
     """Events folded, added over different windows."""
-    groups: tuple[Group, ...]
-    """Whose decisions `state` counts and remembers."""
-    state: SharingState
+    undecided: int
+    """Those of them that were folded while some groups rested."""
+    decided: tuple[tuple[tuple[Group, ...], SharingState], ...]
+    """Groups, and the state that counts and remembers what was decided about them."""
 
 
 def adjacent_conditions(
@@ -120,14 +127,13 @@ def _renamed(expression: Any) -> Any:
 
 def fold_events_class(workload: Workload, values: Any, make: MakeArena) -> Folded:
     """Fold all windows in the arithmetic of the arenas that `make` makes; `values` are of the same."""
-    task = _task(workload)
-    return _fold(task, _read_only(values), make)
+    return _fold(_task(workload), _read_only(values), make)
 
 
 def fold_residues(workload: Workload, values: Any, primes: Sequence[int]) -> Folded:
     """Fold all windows modulo primes, as many at a time as `RESIDUE_BYTES` have room for."""
     task, values = _task(workload), _read_only(values)
-    block = max(1, min(len(primes), RESIDUE_BYTES // (8 * task.room)))
+    block = max(1, min(len(primes), RESIDUE_BYTES // (8 * task.program().room)))
     parts = [
         _fold(task, values, partial(residue_arena, moduli=chosen))
         for chosen in (primes[first : first + block] for first in range(0, len(primes), block))
@@ -135,29 +141,62 @@ def fold_residues(workload: Workload, values: Any, primes: Sequence[int]) -> Fol
     return replace(parts[0], numbers=np.concatenate([part.numbers for part in parts], axis=2))
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """What the kernel reads in every arithmetic."""
+@dataclass(slots=True)
+class _Program:
+    """Mutable: what the kernel reads, for certain groups, and the state of windows."""
 
     plan: npt.NDArray[np.int64]
+    groups: tuple[Group, ...]
+    state: SharingState
+    room: int
+    """Numbers that the arena must have, without standings."""
+    memo: Any = None
+
+    @property
+    def width(self) -> int:
+        """Numbers of a row of results."""
+        return int(self.plan[P_WIDTH])
+
+
+@dataclass(slots=True)
+class _Task:
+    """Mutable: what the kernel reads in every arithmetic, and programs by the groups that rest."""
+
+    workload: Workload
     events: Events
     pairs: PairTables
     jobs: Jobs
-    rows: int
     longest: int
     """Events of the longest window."""
-    room: int
-    """Numbers that the arena must have, without standings."""
-    groups: tuple[Group, ...]
-    state: SharingState
+    made: dict[frozenset[int], _Program] = field(default_factory=dict)
+
+    def program(self, resting: frozenset[int] = frozenset()) -> _Program:
+        """The program in which all other groups may share."""
+        if resting not in self.made:
+            plan, groups = _plan(self.workload, resting)
+            if resting:  # needs less than the whole one, and gets more where it does not
+                whole = self.program()
+                room = whole.room + int(plan[P_FREE]) - int(whole.plan[P_FREE])
+            else:
+                room = int(room_of(plan, self.events, self.jobs, new_memo(plan, 0, 0)))
+            most = max((len(group.places) for group in groups), default=0)
+            own = self.workload
+            state = sharing_state(own.sharing, len(groups), most, own.pane, own.origin)
+            self.made[resting] = _Program(plan, groups, state, room)
+        return self.made[resting]
 
 
 def _task(workload: Workload) -> _Task:
+    events, pairs, jobs = (_read_only(one) for one in (workload.events, workload.pairs, workload.jobs))
+    return _Task(workload, events, pairs, jobs, int((jobs.last - jobs.first).max(initial=0)))
+
+
+def _plan(workload: Workload, resting: frozenset[int]) -> tuple[npt.NDArray[np.int64], tuple[Group, ...]]:
     width = sum(strand.width for strand in workload.strands)
     sharing = replace(workload.sharing, log=False)
     key = (
         *(tuple(strand.key for strand in workload.strands), tuple(workload.codes)),
-        *(workload.rows * width, sharing),
+        *(workload.rows * width, sharing, resting),
     )
     if key not in workload.programs:
         program, made = event_program(
@@ -168,15 +207,11 @@ def _task(workload: Workload) -> _Task:
             workload.pairs,
             workload.rows * width,
             sharing=sharing,
+            resting=resting,
         )
         workload.programs[key] = _read_only(packed(program)), made
     plan, groups = workload.programs[key]
-    events, pairs, jobs = (_read_only(one) for one in (workload.events, workload.pairs, workload.jobs))
-    longest = int((jobs.last - jobs.first).max(initial=0))
-    room = int(room_of(plan, events, jobs, new_memo(plan, 0, 0)))
-    most = max((len(group.places) for group in groups), default=0)
-    state = sharing_state(workload.sharing, len(groups), most, workload.pane, workload.origin)
-    return _Task(plan, events, pairs, jobs, workload.rows, longest, room, groups, state)
+    return plan, groups
 
 
 def _read_only(value: Any) -> Any:
@@ -187,41 +222,45 @@ def _read_only(value: Any) -> Any:
 
 
 def _fold(task: _Task, values: Any, make: MakeArena) -> Folded:
-    plan, jobs, results = task.plan, task.jobs, task.rows * int(task.plan[P_WIDTH])
-    standings = _STANDINGS if plan[P_SETS] else 1
-    room = task.room + (4 * _STANDINGS if plan[P_SETS] else 0)
+    whole, jobs = task.program(), task.jobs
+    results = task.workload.rows * whole.width
     lost = np.zeros(len(jobs.first), np.bool_)
-    sharing = task.state if task.groups else None
-    arena, job, folded = make(room), 0, 0
+    extra = 4 * _STANDINGS if whole.plan[P_SETS] else 0
+    standings, room = _STANDINGS if extra else 1, whole.room + extra
+    arena, folded, undecided = make(room), 0, 0
     zero_run(arena, 0, results)
-    for end in _batches(jobs):
+    turns = Turns(jobs, whole.state.gain, rests=task.workload.sharing.may_rest)
+    for first, end, resting in turns:
+        program, job, before = task.program(resting), first, folded
+        if room < program.room + extra:
+            room = program.room + extra
+            arena = _grown(arena, make(room), results)
         batch = Jobs(*(one[:end] for one in jobs))
         while True:
-            memo = new_memo(plan, task.longest, standings)
+            if program.memo is None or program.memo[M_STANDINGS] < standings:
+                program.memo = new_memo(program.plan, task.longest, standings)
+            program.memo[M_FOLDED] = 0
             job = fold_windows(
-                arena, plan, values, task.events, task.pairs, batch, memo, sharing, job, room, lost
+                arena,
+                program.plan,
+                values,
+                task.events,
+                task.pairs,
+                batch,
+                program.memo,
+                program.state if program.groups else None,
+                job,
+                room,
+                lost,
             )
-            folded += int(memo[M_FOLDED])
+            folded += int(program.memo[M_FOLDED])
             if job == end:
                 break
-            standings, room = 2 * standings, room + max(room - int(plan[P_FREE]), _STANDINGS)
+            standings, room = 2 * standings, room + max(room - int(program.plan[P_FREE]), _STANDINGS)
             arena = _grown(arena, make(room), results)
-    return Folded(_results(arena, task.rows, int(plan[P_WIDTH])), lost, folded, task.groups, task.state)
-
-
-def _batches(jobs: Jobs) -> list[int]:
-    """Where calls of the kernel end, after about a second each: between them Python hears signals.
-
-    Jobs over the same events stay together, for they are folded once. Events of large windows count for more: they may
-    read many older ones.
-    """
-    sizes = jobs.last - jobs.first
-    done = np.cumsum(sizes * (1 + (sizes >> 10)))
-    if len(done) == 0 or done[-1] <= BATCH:
-        return [len(done)]
-    other = 1 + np.flatnonzero((np.diff(jobs.first) != 0) | (np.diff(jobs.last) != 0))
-    ends = other[np.diff(done[other - 1] // BATCH, prepend=0) > 0]
-    return [*ends.tolist(), len(done)]
+        undecided += folded - before if resting else 0
+    decided = tuple((one.groups, one.state) for one in task.made.values() if one.groups)
+    return Folded(_results(arena, task.workload.rows, whole.width), lost, folded, undecided, decided)
 
 
 def _grown(arena: Arena, larger: Arena, results: int) -> Arena:

@@ -19,7 +19,6 @@ from hamlet_core.engines.hamlet.graphlets.bursts import (
     end_bursts,
     flush_all,
     gather_together,
-    jump_to,
     open_window,
 )
 from hamlet_core.engines.hamlet.graphlets.records import remember
@@ -30,6 +29,7 @@ from hamlet_core.engines.hamlet.program.layout import (
     M_BURST_SLOTS,
     M_COUNTS,
     M_FOLDED,
+    M_JUMP,
     M_LOW,
     M_MATCHED,
     M_SHORT,
@@ -187,7 +187,7 @@ def _fold(
             commit_standings(arena, plan, memo)
         begin = end
         if sharing is not None:
-            begin = max(end, jump_to(plan, memo))
+            begin = max(end, memo[M_JUMP])
 
 
 @compiled_inline

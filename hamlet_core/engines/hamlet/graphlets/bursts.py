@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from hamlet_core.engines.hamlet.graphlets.costs import all_go_on, continues
+from hamlet_core.engines.hamlet.graphlets.costs import APART_PRICE, all_go_on, continues
 from hamlet_core.engines.hamlet.graphlets.decide import GOES_ON, choose
 from hamlet_core.engines.hamlet.graphlets.events import commit_shared, gather_shared
 from hamlet_core.engines.hamlet.graphlets.loop import fold_burst
 from hamlet_core.engines.hamlet.graphlets.records import pane_of, record_for
 from hamlet_core.engines.hamlet.graphlets.settings import (
     APART,
+    ASKING,
     CONTINUE,
     MERGE,
     N_BURSTS,
@@ -48,13 +47,13 @@ from hamlet_core.engines.hamlet.program.layout import (
     G_CODE,
     G_FIELDS,
     G_KIND,
-    G_LONE,
     G_MEMBER_AT,
     G_SIZE,
     GROUP_FIELDS,
     M_BURST_SLOTS,
     M_COUNTS,
     M_GROUP,
+    M_JUMP,
     M_NEW_SET,
     NOBODY,
     P_CODES,
@@ -65,12 +64,12 @@ from hamlet_core.engines.hamlet.program.layout import (
     P_SLOT,
     P_STRIDE,
     P_TOUCHED,
+    P_TOUCHES,
     SOME,
     X_BEGUN,
     X_DIFFERING,
     X_DONE,
     X_FED,
-    X_JUMP,
     X_LANES,
     X_LEFT,
     X_SEEN,
@@ -92,13 +91,24 @@ def touches(plan: Any, events: Any, group: int, begin: int, end: int) -> bool:
 
 
 @compiled_inline
+def _goes_alone(memo: Any, group: int, begin: int) -> Any:
+    """Whether it is known that nobody shares the burst that a time stamp lies in."""
+    state = memo[M_GROUP] + group * GROUP_FIELDS
+    return memo[state + X_SETS] == 0 and begin < memo[state + X_STOP]
+
+
+@compiled_inline
 def end_bursts(arena: Any, plan: Any, memo: Any, events: Any, begin: int, end: int) -> bool:
     """Graphlets that events of a time stamp touch give out what they came to; whether there are any."""
     any_touched = False
-    for group in range(plan[P_GROUPS]):
-        if touches(plan, events, group, begin, end):
-            any_touched = True
-            flush(arena, plan, memo, group)
+    for event in range(begin, end):
+        code = events.code[event]
+        if code >= 0:
+            touches = plan[P_TOUCHES] + code
+            for at in range(plan[touches], plan[touches + 1]):
+                if not _goes_alone(memo, plan[at], begin):
+                    any_touched = True
+                    flush(arena, plan, memo, plan[at])
     return any_touched
 
 
@@ -114,19 +124,10 @@ def flush_all(arena: Any, plan: Any, memo: Any) -> None:
 @compiled_part
 def open_window(plan: Any, memo: Any, first: int) -> None:
     """No burst of any group has been seen."""
+    memo[M_JUMP] = 0
     for group in range(plan[P_GROUPS]):
         state = memo[M_GROUP] + group * GROUP_FIELDS
         memo[state + X_SEEN_TO], memo[state + X_LEFT] = first, -1
-
-
-@compiled_inline
-def jump_to(plan: Any, memo: Any) -> Any:
-    """Where a shared burst ends that has folded all that came meanwhile."""
-    place: Any = np.int64(0)
-    for group in range(plan[P_GROUPS]):
-        if plan[plan[P_GROUP] + group * G_FIELDS + G_LONE]:
-            place = max(place, memo[memo[M_GROUP] + group * GROUP_FIELDS + X_JUMP])
-    return place
 
 
 @compiled_inline
@@ -185,13 +186,6 @@ def commit_together(
 def _done_to(memo: Any, group: int) -> Any:
     """The first event that no shared burst has folded already."""
     return memo[memo[M_GROUP] + group * GROUP_FIELDS + X_DONE]
-
-
-@compiled_inline
-def _goes_alone(memo: Any, group: int, begin: int) -> Any:
-    """Whether it is known that nobody shares the burst that a time stamp lies in."""
-    state = memo[M_GROUP] + group * GROUP_FIELDS
-    return memo[state + X_SETS] == 0 and begin < memo[state + X_STOP]
 
 
 @compiled_part
@@ -269,9 +263,10 @@ def _begin(
 ) -> None:
     """A burst begins with the time stamp `begin:end`: decide who shares it, and change the graphlets accordingly."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
+    tree, opened = plan[about + G_KIND] != BY_TOTAL, memo[state + X_SETS] > 0
     stop, found = _burst_stop(plan, events, sharing, group, begin, end, last)
     memo[state + X_STOP] = stop
-    clock, tree, opened = cycles(), plan[about + G_KIND] != BY_TOTAL, memo[state + X_SETS] > 0
+    clock = cycles()
     found, goes_on, sets, own, reason, shared, alone = _decide(
         plan, memo, events, sharing, group, begin, stop, last, found
     )
@@ -286,6 +281,9 @@ def _begin(
         plant_alone(arena, plan, memo, group)
         memo[state + X_STOP] = last  # what is kept for each member cannot be shared any more
     memo[state + X_BEGUN] = sets == 0
+    bound = memo[memo[M_COUNTS] + plan[about + G_CODE]] if sets == 0 and tree else found
+    saved = alone - shared if sets > 0 else 0.0
+    sharing.gain[group] += saved - ASKING - sharing.prices[APART_PRICE] * bound
     carried = own + memo[state + X_LANES] if sets > 0 else 0
     created = own if goes_on else carried
     sharing.count[N_BURSTS] += 1

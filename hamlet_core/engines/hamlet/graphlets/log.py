@@ -1,12 +1,13 @@
-"""The decision log: what a pass decided, as counters and as rows that people read."""
+"""The decision log: what a pass decided, as counters and as a table that people read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from hamlet_core.engines.hamlet.graphlets.settings import (
     N_BURSTS,
@@ -37,8 +38,10 @@ from hamlet_core.engines.hamlet.graphlets.settings import (
 )
 from hamlet_core.engines.hamlet.jit.clock import seconds_per_cycle
 from hamlet_core.engines.hamlet.program.groups import Group
-from hamlet_core.engines.partitioning import Partitioning, partition_text
+from hamlet_core.engines.partitioning import Partitioning, partition_texts
 from hamlet_core.results.counters import Work
+from hamlet_core.results.rows import DECISION_SCHEMA
+from hamlet_core.table.arrow import of_numbers, of_texts
 from hamlet_core.table.encode import Stream
 
 
@@ -63,41 +66,64 @@ class Decided:
         work.merges += int(count[N_MERGES])
         work.decision_seconds += int(count[N_CYCLES]) * seconds_per_cycle()
 
-    def rows(
+    def table(
         self, names: Sequence[str], attributes: Sequence[str], partitioning: Partitioning, stream: Stream
-    ) -> Iterator[Mapping[str, Any]]:
-        """Rows of `DECISION_SCHEMA`; `names` are those of the queries, `attributes` make the partitions."""
+    ) -> pa.Table:
+        """The log, of `DECISION_SCHEMA`; `names` are those of the queries, `attributes` make the partitions."""
         record, cost = self.state.record, self.state.cost
         whole = int(self.state.count[N_RECORDS]) if len(record) else 0
-        summed = ROOM + np.flatnonzero(record[ROOM:, R_BURSTS])
-        texts: dict[int, str] = {}
-        candidates = [", ".join(_names(names, one, range(len(one.places)))) for one in self.groups]
-        for place in [*range(whole), *summed.tolist()]:
-            one, in_detail = record[place], place < ROOM
-            group = self.groups[int(one[R_GROUP])]
-            partition = None
-            if in_detail:
-                number = int(np.searchsorted(partitioning.bounds, one[R_EVENT], "right")) - 1
-                if number not in texts:
-                    texts[number] = partition_text(stream, attributes, partitioning, number)
-                partition = texts[number]
-            queries = _sets(names, group, one[R_LABELS:].tolist()) if in_detail else None
-            yield {
-                "pane": int(one[R_PANE]) * self.pane + self.origin,
-                "partition": partition,
-                "kleene": f"{group.type}+",
-                "burst": int(one[R_BURST]) if in_detail else None,
-                "bursts": int(one[R_BURSTS]),
-                "events": int(one[R_EVENTS]),
-                "candidates": candidates[int(one[R_GROUP])],
-                "queries": queries if in_detail or one[R_CARRIED] else "",
-                "outcome": OUTCOMES[int(one[R_OUTCOME])].value,
-                "reason": REASONS[int(one[R_REASON])].value,
-                "snapshots_created": int(one[R_CREATED]),
-                "snapshots_carried": int(one[R_CARRIED]),
-                "cost_shared": float(cost[place, R_SHARED]),
-                "cost_alone": float(cost[place, R_ALONE]),
-            }
+        places = np.concatenate([np.arange(whole), ROOM + np.flatnonzero(record[ROOM:, R_BURSTS])])
+        taken, told = record[places], places < ROOM
+        groups = taken[:, R_GROUP]
+        numbers = np.searchsorted(partitioning.bounds, taken[told, R_EVENT], "right") - 1
+        distinct, partition = np.unique(numbers, return_inverse=True)
+        columns = {
+            "pane": of_numbers(taken[:, R_PANE] * self.pane + self.origin),
+            "partition": _texts(partition_texts(stream, attributes, partitioning, distinct), partition, told),
+            "kleene": _texts([f"{one.type}+" for one in self.groups], groups),
+            "burst": of_numbers(taken[:, R_BURST], null=~told),
+            "candidates": _texts(
+                [", ".join(_names(names, one, range(len(one.places)))) for one in self.groups], groups
+            ),
+            "queries": self._queries(names, taken, told),
+            "outcome": _texts([one.value for one in OUTCOMES], taken[:, R_OUTCOME]),
+            "reason": _texts([one.value for one in REASONS], taken[:, R_REASON]),
+            "cost_shared": of_numbers(cost[places, R_SHARED]),
+            "cost_alone": of_numbers(cost[places, R_ALONE]),
+        }
+        summed = {
+            "bursts": R_BURSTS,
+            "events": R_EVENTS,
+            "snapshots_created": R_CREATED,
+            "snapshots_carried": R_CARRIED,
+        }
+        columns |= {name: of_numbers(taken[:, field]) for name, field in summed.items()}
+        return pa.Table.from_arrays([columns[name] for name in DECISION_SCHEMA.names], schema=DECISION_SCHEMA)
+
+    def _queries(self, names: Sequence[str], taken: Any, told: Any) -> Any:
+        """The sets that share; of a summary "" where nobody does, else NULL."""
+        texts: dict[bytes, int] = {}
+        known: list[str] = []
+        numbers = np.zeros(len(taken), np.int64)
+        for place in np.flatnonzero(told).tolist():
+            one = taken[place]
+            key = one[[R_GROUP, *range(R_LABELS, len(one))]].tobytes()
+            if key not in texts:
+                texts[key] = len(known)
+                known.append(_sets(names, self.groups[int(one[R_GROUP])], one[R_LABELS:].tolist()))
+            numbers[place] = texts[key]
+        numbers[~told] = len(known)
+        return _texts([*known, ""], numbers, told | (taken[:, R_CARRIED] == 0))
+
+
+def _texts(texts: Sequence[str], numbers: Any, known: Any = None) -> Any:
+    """The texts of these numbers; where `known` says so: those of the others are NULL, and may be left out."""
+    if known is not None and len(numbers) < len(known):
+        placed = np.zeros(len(known), np.int64)
+        placed[known] = numbers
+        numbers = placed
+    null = None if known is None else ~known
+    return of_texts(texts or [""]).take(of_numbers(np.ascontiguousarray(numbers), null=null))
 
 
 def _names(names: Sequence[str], group: Group, members: Sequence[int]) -> list[str]:

@@ -27,6 +27,7 @@ from hamlet_core.engines.hamlet.program.layout import (
     G_FIELDS,
     G_INPUTS,
     G_KIND,
+    G_LONE,
     G_RUNNING,
     G_SIZE,
     G_UNIT,
@@ -34,6 +35,7 @@ from hamlet_core.engines.hamlet.program.layout import (
     M_CLASS_SIZE,
     M_COEFFICIENTS,
     M_GROUP,
+    M_JUMP,
     NOBODY,
     P_ASKED,
     P_CLASS,
@@ -44,7 +46,6 @@ from hamlet_core.engines.hamlet.program.layout import (
     X_ALONE,
     X_EVENTS,
     X_FED,
-    X_JUMP,
     X_LANES,
     X_PENDING,
     X_STRIDE,
@@ -134,7 +135,8 @@ def fold_burst(
                     add_to_leaf(arena, coefficients, own, wide, memo[state + X_STRIDE], leaf, size)
         folded += 1
         event += 1
-    memo[state + X_JUMP] = 0 if others else stop
+    if plan[about + G_LONE] and not others:
+        memo[M_JUMP] = stop
     if folded > 0:
         memo[state + X_EVENTS] += folded
         memo[state + X_FED] += 0 if total else folded

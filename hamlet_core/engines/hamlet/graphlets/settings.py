@@ -34,6 +34,10 @@ OUTCOMES, REASONS = tuple(Outcome), tuple(Reason)
 OPEN, CONTINUE, SPLIT, MERGE, APART = (OUTCOMES.index(one) for one in Outcome)
 
 
+ASKING = 1_000.0
+"""Nanoseconds that a decision takes, about."""
+
+
 class SharingState(NamedTuple):
     """Mutable: the part of a pass that decides and remembers what was decided."""
 
@@ -49,6 +53,8 @@ class SharingState(NamedTuple):
     """int64[record, field]"""
     cost: Any
     """float64[record, 2]"""
+    gain: Any
+    """float64[group]: nanoseconds that sharing has saved, less those that asking and going apart have cost."""
 
 
 def sharing_state(options: Sharing, groups: int, members: int, pane: int, origin: int) -> SharingState:
@@ -66,6 +72,7 @@ def sharing_state(options: Sharing, groups: int, members: int, pane: int, origin
         np.zeros(COUNTS_KEPT, np.int64),
         np.zeros((room, R_LABELS + members), np.int64),
         np.zeros((room, 2)),
+        np.zeros(groups),
     )
 
 

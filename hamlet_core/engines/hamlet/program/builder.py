@@ -7,7 +7,7 @@ moves join into long runs.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, TypeAlias
@@ -53,15 +53,18 @@ def event_program(
     first_free: int,
     *,
     sharing: Sharing,
+    resting: Collection[int] = (),
 ) -> tuple[EventProgram, tuple[Group, ...]]:
     """The program of strands of one class; its state begins at `first_free`, behind the rows of results.
 
     `codes` are those of `Events.code`; types that are not among them never come. `sharing` says whether equal totals
-    are one, and which groups of positions may share graphlets; these are the second that is returned.
+    are one, and which groups of positions may share graphlets; these are the second that is returned, without those that
+    are `resting`, whose positions go apart.
     """
     builder = builder_of(strands, codes, predicates, conditions, first_free)
     builder.find_equals(sharing.equals)
     builder.find_groups(sharing)
+    builder.groups = [group for number, group in enumerate(builder.groups) if number not in resting]
     builder.arrange()
     builder.collect(pairs)
     return builder.program(pairs), tuple(builder.groups)

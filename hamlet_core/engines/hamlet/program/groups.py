@@ -292,7 +292,7 @@ def group_tables(
     of_block = np.full(blocks, -1, np.int64)
     about: list[tuple[int, ...]] = []
     touched = np.zeros((len(groups), codes), np.int64)
-    members, numbers, columns, factors, summed, kept, runs = ([] for _ in range(7))
+    members, numbers, columns, factors, summed, kept, runs, touches = ([] for _ in range(8))
     at = [0, 0, 0]
     for number, (block, group) in enumerate(groups):
         of_block[block] = number
@@ -300,6 +300,7 @@ def group_tables(
         bits = [bit(one) for one in group.places]
         for code in group.ending:
             touched[number, code] |= ENDS_BURSTS
+            touches.append((code, number))
         for code in group.counting:
             touched[number, code] |= COUNTS
         first_with: dict[int, int] = {}
@@ -335,6 +336,7 @@ def group_tables(
         *(rows(count, members, 3), rows(count, numbers, 4), rows(count, columns, 1)),
         *(rows(count, factors, 1), rows(count, summed, 4), rows(count, kept, 2)),
         rows(count, runs, 5),
+        rows(codes, touches, 1),
     )
 
 

@@ -29,8 +29,9 @@ NONE = np.int64(-(2**63))
 (P_UNITS, P_MASKS, P_STARTS, P_INPUTS, P_LOOPS, P_TOTALS, P_READERS, P_LOADS, P_RIDERS) = range(36, 45)
 (P_WEIGHTS, P_QUEUED, P_ASKED, P_FED, P_FOLD_GAPS, P_GAP_CODES, P_GAP_WAITS, P_BINDING) = range(45, 53)
 (P_INCOMING, P_ENDS, P_SET_BINDING, P_SET_INCOMING, P_SET_EFFECTS) = range(53, 58)
-(P_MEMBERS, P_NUMBERS, P_COLUMNS, P_FACTORS, P_SUMS, P_KEPT, P_RUNS, P_STEADY_KEPT) = range(58, 66)
-_PLAN_HEAD = 66
+(P_MEMBERS, P_NUMBERS, P_COLUMNS, P_FACTORS, P_SUMS, P_KEPT, P_RUNS, P_TOUCHES) = range(58, 66)
+P_STEADY_KEPT = 66
+_PLAN_HEAD = 67
 
 # Fields of tables.
 C_KIND, C_CONDITION, C_GAP, C_LANES, C_LEFT, C_RIGHT, C_CODE, C_GROUP, C_FIELDS = range(9)
@@ -58,20 +59,20 @@ ENDS_BURSTS, COUNTS = 1, 2
 
 # The head of a memo: what is at hand, then where arrays begin.
 (M_LOW, M_HIGH, M_ROOM, M_SHORT, M_KEPT, M_PENDING, M_NEWEST, M_STARTS, M_SLOTS, M_FOLDED) = range(10)
-(M_LONGEST, M_STANDINGS, M_BURST_SLOTS) = range(10, 13)
-(M_COUNTS, M_LATEST, M_SINCE, M_STARTED, M_DIRTY, M_HISTORY_COUNT, M_HEAD) = range(13, 20)
-(M_QUEUE_ADDRESS, M_QUEUE_FIRST, M_QUEUE_MIDDLE, M_QUEUE_COUNT, M_CLASS_ADDRESS, M_CLASS_SIZE) = range(20, 26)
-(M_HISTORY_EVENT, M_HISTORY_START, M_START, M_MATCHED, M_LINE, M_SORTING, M_QUEUE_TIME) = range(26, 33)
-(M_STANDING, M_MASK, M_WAY_POSITION, M_WAY_SOURCE) = range(33, 37)
-(M_CLASS_RANK, M_RANK, M_ORDER, M_BUCKETS) = range(37, 41)
-(M_GROUP, M_SET_OF, M_NEW_SET, M_LIKE, M_SOLE, M_TRIED, M_SET_HITS, M_RENAMED) = range(41, 49)
-(M_LANE_OF, M_MARK, M_LANE_SET, M_LANE_INPUT, M_COEFFICIENTS, M_MATCHES) = range(49, 55)
-_MEMO_HEAD = 55
+(M_LONGEST, M_STANDINGS, M_BURST_SLOTS, M_JUMP) = range(10, 14)
+(M_COUNTS, M_LATEST, M_SINCE, M_STARTED, M_DIRTY, M_HISTORY_COUNT, M_HEAD) = range(14, 21)
+(M_QUEUE_ADDRESS, M_QUEUE_FIRST, M_QUEUE_MIDDLE, M_QUEUE_COUNT, M_CLASS_ADDRESS, M_CLASS_SIZE) = range(21, 27)
+(M_HISTORY_EVENT, M_HISTORY_START, M_START, M_MATCHED, M_LINE, M_SORTING, M_QUEUE_TIME) = range(27, 34)
+(M_STANDING, M_MASK, M_WAY_POSITION, M_WAY_SOURCE) = range(34, 38)
+(M_CLASS_RANK, M_RANK, M_ORDER, M_BUCKETS) = range(38, 42)
+(M_GROUP, M_SET_OF, M_NEW_SET, M_LIKE, M_SOLE, M_TRIED, M_SET_HITS, M_RENAMED) = range(42, 50)
+(M_LANE_OF, M_MARK, M_LANE_SET, M_LANE_INPUT, M_COEFFICIENTS, M_MATCHES) = range(50, 56)
+_MEMO_HEAD = 56
 
 # Fields of the state of a group.
 (X_STOP, X_SETS, X_LANES, X_GATHERED, X_PENDING, X_ALONE, X_BEGUN, X_EVENTS, X_FED, X_STRIDE) = range(10)
-(X_SEEN, X_SEEN_TO, X_LEFT, X_DIFFERING, X_PLANTED, X_BURST, X_RECORD, X_DONE, X_JUMP) = range(10, 19)
-GROUP_FIELDS = 19
+(X_SEEN, X_SEEN_TO, X_LEFT, X_DIFFERING, X_PLANTED, X_BURST, X_RECORD, X_DONE) = range(10, 18)
+GROUP_FIELDS = 18
 
 T_SET, T_TIME, T_ROW, T_ADDRESS, T_MEMBERS, T_NEXT, T_FIELDS = range(7)
 """Fields of a standing."""
@@ -129,7 +130,7 @@ def packed(program: EventProgram) -> Whole:
         ),
         *(gaps.binding, gaps.incoming, program.ends, sets.binding, sets.incoming, sets.effects),
         *(groups.members, groups.numbers, groups.columns, groups.factors, groups.sums, groups.kept),
-        *(groups.runs, program.steady.kept),
+        *(groups.runs, groups.touches, program.steady.kept),
     )
     return _joined([*counts, width, state, result, scratch, free], flat, by_key)
 

@@ -136,6 +136,8 @@ class Groups(NamedTuple):
     """By group: (word, mask) of the bits that members ask for."""
     runs: Rows
     """By group: (word or -1, shift, count, first member, 1 if all have the same bit): members and their bits."""
+    touches: Rows
+    """By code: the groups whose bursts its events end."""
 
 
 class Steady(NamedTuple):

@@ -9,13 +9,12 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 import hamlet_core
-from hamlet_core.engines.hamlet.events import fold
-from hamlet_core.engines.hamlet.input.frame import Jobs
+from hamlet_core.engines.hamlet.events import fold, turns
+from hamlet_core.sharing.options import Sharing
 from tests.conftest import ROOT
 
 WORKLOAD = "\n".join(
@@ -35,23 +34,12 @@ def events(count: int) -> pa.Table:
     )
 
 
-def jobs(*windows: tuple[int, int]) -> Jobs:
-    first, last = (np.array(one, np.int64) for one in zip(*windows, strict=True))
-    return Jobs(first, last, np.arange(len(first)))
-
-
-def test_batches_end_where_other_events_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fold, "BATCH", 10)
-    assert fold._batches(jobs((0, 4), (0, 4), (4, 10))) == [3]
-    assert fold._batches(jobs((0, 9), (9, 12), (12, 20), (12, 20), (20, 21))) == [2, 4, 5]
-    assert fold._batches(Jobs(*(np.zeros(0, np.int64) for _ in range(3)))) == [0]
-
-
 @pytest.mark.parametrize("arithmetic", ["scaled", "exact"])
 def test_batches_change_neither_results_nor_decisions(
     arithmetic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table, calls = events(400), []
+    monkeypatch.setattr(Sharing, "may_rest", False)
     whole = hamlet_core.execute(WORKLOAD, table, arithmetic=arithmetic)
     kernel = fold.fold_windows
 
@@ -59,7 +47,7 @@ def test_batches_change_neither_results_nor_decisions(
         calls.append(1)
         return kernel(*arguments)
 
-    monkeypatch.setattr(fold, "BATCH", 50)
+    monkeypatch.setattr(turns, "BATCH", 50)
     monkeypatch.setattr(fold, "fold_windows", counted)
     cut = hamlet_core.execute(WORKLOAD, table, arithmetic=arithmetic)
     assert len(calls) > 20

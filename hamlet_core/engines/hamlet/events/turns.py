@@ -1,0 +1,83 @@
+"""Which windows a call of the kernel folds, and which groups rest meanwhile: to ask must not cost more than it gains.
+
+A group whose queries go apart all the time costs time: somebody asks who shares each burst, and each event goes a longer way
+than in a program that knows of no group. So groups are tried on some windows; those that have lost there rest, four times as
+long each time they are tried and lose again. What rests changes what a run costs, never what it answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from hamlet_core.engines.hamlet.input.frame import Jobs
+
+BATCH = 1 << 21
+"""Events, added over windows, in one call of the kernel, which takes about a second: between calls Python hears signals."""
+
+TRIAL = 1 << 11
+"""Events, added over windows, on which groups are tried; a window is never cut."""
+
+SHORTEST_REST, LONGEST_REST, GROWTH = 4, 32, 4
+"""Trials that a rest is as long as: first, at most, and how many times as long if a trial finds what the last one found."""
+
+NONE: frozenset[int] = frozenset()
+
+
+class Turns:
+    """(first window, end, groups that rest) for one call of the kernel after the other.
+
+    Windows over the same events stay together, for they are folded once. Events of large windows count for more: they may
+    read many older ones.
+    """
+
+    def __init__(self, jobs: Jobs, gain: npt.NDArray[np.float64], *, rests: bool) -> None:
+        """`gain`: by group, what it has gained so far, which the kernel writes while none rests."""
+        sizes = jobs.last - jobs.first
+        self.done = np.cumsum(sizes * (1 + (sizes >> 10)))
+        other = (np.diff(jobs.first) != 0) | (np.diff(jobs.last) != 0)
+        self.ends: npt.NDArray[np.int64] = np.append(1 + np.flatnonzero(other), len(sizes))
+        self.gain = gain
+        self.rests = rests and len(gain) > 0
+
+    def __iter__(self) -> Iterator[tuple[int, int, frozenset[int]]]:
+        if not self.rests:
+            yield from ((first, end, NONE) for first, end in self._all(BATCH))
+        elif len(self.done) == 0:  # both kinds of programs, for kernels to be compiled
+            yield from ((0, 0, NONE), (0, 0, frozenset(range(len(self.gain)))))
+        else:
+            yield from self._tried()
+
+    def _all(self, size: int) -> Iterator[tuple[int, int]]:
+        first, last = 0, int(self.ends[-1])
+        while True:
+            end = self._end(first, size)
+            yield first, end
+            if end == last:
+                return
+            first = end
+
+    def _tried(self) -> Iterator[tuple[int, int, frozenset[int]]]:
+        """In turns: a trial of all groups, and a while in which those rest that have lost in it."""
+        first, last, length, lost = 0, int(self.ends[-1]), SHORTEST_REST, NONE
+        while True:
+            end, before = self._end(first, TRIAL), self.gain.copy()
+            yield first, end, NONE
+            if end == last:
+                return
+            resting = frozenset(np.flatnonzero(self.gain <= before).tolist())
+            length = min(GROWTH * length, LONGEST_REST) if resting == lost else SHORTEST_REST
+            first, lost = end, resting
+            end = self._end(first, TRIAL * length)
+            yield first, end, resting
+            if end == last:
+                return
+            first = end
+
+    def _end(self, first: int, size: int) -> int:
+        """Where so many events from a window on end, or a window or more later."""
+        reached = int(self.done[first - 1]) if first else 0
+        enough = int(self.done.searchsorted(reached + size)) + 1
+        return int(self.ends[min(int(self.ends.searchsorted(enough)), len(self.ends) - 1)])

@@ -1,0 +1,129 @@
+"""Groups are tried on some windows, and those that lose rest on the next ones: longer each time, until they gain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hamlet_core.engines.hamlet.events import turns
+from hamlet_core.engines.hamlet.events.turns import Turns
+from hamlet_core.engines.hamlet.input.frame import Jobs
+from hamlet_core.sharing.options import Sharing
+
+
+def jobs(*windows: tuple[int, int]) -> Jobs:
+    first, last = (np.array(one, np.int64).reshape(-1) for one in zip(*windows, strict=True))
+    return Jobs(first, last, np.arange(len(first)))
+
+
+def tumbling(count: int, size: int = 10) -> Jobs:
+    return jobs(*((size * place, size * place + size) for place in range(count)))
+
+
+def taken(
+    own: Jobs, gains: Callable[[int, int], list[float]], groups: int, *, rests: bool = True
+) -> list[tuple[int, int, list[int]]]:
+    """(first window, end, groups that rest), where `gains` says what each group gains in windows in which none rests."""
+    gain = np.zeros(groups)
+    found = []
+    for first, end, resting in Turns(own, gain, rests=rests):
+        found.append((first, end, sorted(resting)))
+        if not resting:
+            gain += gains(first, end)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "TRIAL", 20)
+    monkeypatch.setattr(turns, "BATCH", 60)
+
+
+def test_turns_end_where_other_events_begin() -> None:
+    found = taken(jobs((0, 20), (0, 20), (20, 60), (20, 60), (20, 60), (60, 80)), lambda *_: [], 0)
+    assert found == [(0, 5, []), (5, 6, [])]
+    assert taken(jobs((0, 90), (90, 120), (120, 200)), lambda *_: [], 0) == [(0, 1, []), (1, 3, [])]
+
+
+def test_no_windows_are_a_turn_of_each_program() -> None:
+    """They compile the kernels that windows would need."""
+    empty = Jobs(*(np.zeros(0, np.int64) for _ in range(3)))
+    assert taken(empty, lambda *_: [1.0, 1.0], 2) == [(0, 0, []), (0, 0, [0, 1])]
+    assert taken(empty, lambda *_: [1.0], 1, rests=False) == [(0, 0, [])]
+    assert taken(empty, lambda *_: [], 0) == [(0, 0, [])]
+
+
+def test_a_group_that_loses_rests_for_longer_each_time_it_is_tried() -> None:
+    found = taken(tumbling(60), lambda *_: [-1.0], 1)
+    lengths = [(end - first, resting) for first, end, resting in found]
+    assert lengths == [(2, []), (8, [0]), (2, []), (32, [0]), (2, []), (14, [0])]
+    assert [first for first, _, _ in found[1:]] == [end for _, end, _ in found[:-1]]
+    assert found[-1][1] == 60
+
+
+def test_a_group_that_gains_again_shares_again() -> None:
+    """It loses in the first hundred windows, and rests; a trial behind them shows that it gains."""
+    found = taken(tumbling(400), lambda first, _: [-1.0 if first < 100 else 1.0, 1.0], 2)
+    assert {tuple(resting) for _, _, resting in found} == {(), (0,)}
+    last = max(end for _, end, resting in found if resting)
+    assert 100 <= last <= 100 + turns.LONGEST_REST * 2 + 2
+    assert sum(end - first for first, end, resting in found if not resting) >= 300 - 2 * turns.LONGEST_REST
+
+
+def test_only_the_groups_that_lose_rest() -> None:
+    found = taken(tumbling(40), lambda *_: [1.0, -1.0, 0.0], 3)
+    assert {tuple(resting) for _, _, resting in found} == {(), (1, 2)}
+
+
+def test_groups_that_may_not_rest_share_in_every_window() -> None:
+    found = taken(tumbling(40), lambda *_: [-1.0], 1, rests=False)
+    assert all(resting == [] for _, _, resting in found)
+    assert [end for _, end, _ in found][-1] == 40
+
+
+WORKLOAD = "\n".join(
+    f"q{number}: RETURN COUNT(*), SUM(b.v), MIN(b.v) PATTERN SEQ({kind} p, B b+) WHERE b.v < NEXT(b).v AND b.w > {number} "
+    "WITHIN 60 s SLIDE 20 s"
+    for number, kind in enumerate("ACD")
+)
+
+
+def stream(count: int) -> pa.Table:
+    draw = np.random.default_rng(4)
+    return pa.table(
+        {
+            "time": np.sort(draw.integers(0, count, count)),
+            "type": draw.choice(list("ABBCD"), count),
+            "v": draw.integers(0, 30, count),
+            "w": draw.integers(0, 4, count),
+        }
+    )
+
+
+@pytest.mark.parametrize("arithmetic", ["scaled", "exact", "modular"])
+def test_a_rest_changes_no_answer(arithmetic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every second turn or so groups rest, at random: answers are those of a run in which none does."""
+    from hamlet_core import execute
+
+    events = stream(600)
+    with monkeypatch.context() as patched:
+        patched.setattr(Sharing, "may_rest", False)
+        awake = execute(WORKLOAD, events, arithmetic=arithmetic)
+    assert awake.counters.undecided_events == 0
+    assert awake.counters.decided_bursts
+    draw = np.random.default_rng(7)
+
+    def at_random(self: Turns):
+        for first, end, _ in real(self):
+            yield first, end, frozenset(np.flatnonzero(draw.integers(0, 2, len(self.gain))).tolist())
+
+    real = Turns.__iter__
+    monkeypatch.setattr(Turns, "__iter__", at_random)
+    rested = execute(WORKLOAD, events, arithmetic=arithmetic)
+    assert rested.results == awake.results
+    assert 0 < rested.counters.undecided_events < rested.counters.kernel_events
+    assert 0 < rested.counters.decided_bursts < awake.counters.decided_bursts
+    assert sum(rested.decisions["bursts"].to_pylist()) == rested.counters.decided_bursts
