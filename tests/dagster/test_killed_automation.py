@@ -31,6 +31,7 @@ from tests.spark.pipeline_cases import sorted_rows
 DAYS = 3
 RUN_SECONDS = 1_800
 CLOCK = f'{DAILY}engine: greta\nend: 2026-01-08\nschedule: "*/3 * * * *"\n'
+EVERY_MINUTE = CLOCK.replace("*/3", "*")
 ENDED = (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
 ROUNDS = 10
 PROCESSES = (
@@ -171,21 +172,20 @@ class Automation:
         name = self.drop()
         wait_for(lambda: name in self.ingested(), RUN_SECONDS, f"{name} is not in")
 
+    def scheduled(self, since: float) -> list[dg.DagsterRun]:
+        """Runs that the schedule asked for since then."""
+        with dagster_instance(self.folder / "warehouse") as instance:
+            records = instance.get_run_records(dg.RunsFilter(tags={"dagster/schedule_name": "jams_schedule"}))
+        return [one.dagster_run for one in records if one.create_timestamp.timestamp() > since]
+
     def check_clock(self, since: float) -> None:
         """The schedule starts a run that succeeds."""
-
-        def ticked() -> bool:
-            with dagster_instance(self.folder / "warehouse") as instance:
-                records = instance.get_run_records(
-                    dg.RunsFilter(tags={"dagster/schedule_name": "jams_schedule"})
-                )
-            return any(
-                record.create_timestamp.timestamp() > since
-                and record.dagster_run.status == dg.DagsterRunStatus.SUCCESS
-                for record in records
-            )
-
-        wait_for(ticked, RUN_SECONDS, "the schedule starts no run")
+        succeeded = dg.DagsterRunStatus.SUCCESS
+        wait_for(
+            lambda: any(run.status == succeeded for run in self.scheduled(since)),
+            RUN_SECONDS,
+            "the schedule starts no run",
+        )
 
     def check_queue(self) -> None:
         """Whatever was queued comes to an end."""
@@ -272,6 +272,36 @@ def test_everything_is_killed_at_random_moments(automation: Automation, tmp_path
             os.kill(victim, signal.SIGKILL)
             print(f"{number}: {kind} killed", flush=True)
         wait_for(lambda: not running(next(iter(processes))), RUN_SECONDS, "its processes did not end")  # noqa: B023
+    check_tables(automation, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("automation", [EVERY_MINUTE], ids=["clock"], indirect=True)
+def test_each_process_of_ui_is_killed_at_random_moments(automation: Automation, tmp_path: Path) -> None:
+    """Each of seven, ten times, while a run that was asked for, a new file and a clock keep it busy: the next `ui` runs
+    what was queued, takes a new file, and ticks. Slow, because it waits for seventy minutes to begin.
+    """
+    draw = random.Random(32)
+    for number in range(ROUNDS):
+        for kind in PROCESSES:
+            since = time.time()
+            with automation.served() as (ui, address):
+                automation.check_queue()
+                automation.enqueue(address)
+                automation.check_new_file()
+                wait_for(lambda: automation.scheduled(since), RUN_SECONDS, "the schedule asks for no run")  # noqa: B023
+                automation.queued += [run.run_id for run in automation.scheduled(since)]
+                processes = session_of(ui.pid)
+                seconds = draw.uniform(0, 20)
+                time.sleep(seconds)
+                os.kill(ui.pid if kind == "ui" else the(processes, kind), signal.SIGKILL)
+                print(f"{number}: {kind} killed after {seconds:.1f} s", flush=True)
+            wait_for(lambda: not running(next(iter(processes))), RUN_SECONDS, "its processes did not end")  # noqa: B023
+    check_tables(automation, tmp_path)
+
+
+def check_tables(automation: Automation, tmp_path: Path) -> None:
+    """What is queued runs, and all tables are those of a warehouse that nobody disturbs."""
     with automation.served():
         automation.check_queue()
     automation.finish()

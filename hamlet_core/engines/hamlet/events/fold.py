@@ -44,6 +44,11 @@ MakeArena: TypeAlias = Callable[[int], Arena]
 RESIDUE_BYTES = 1 << 28
 """Room for residues of a block of primes; one prime at a time may take more."""
 
+KEPT_BYTES = 1 << 22
+"""State of windows that is kept for the next call with the same program; more is made anew, which then costs nothing beside
+its windows.
+"""
+
 _STANDINGS = 1024
 _FIELDS = frozenset({"mantissa", "exponent", "value", "residue", "key"})
 """Fields of arenas with an entry per number."""
@@ -258,6 +263,8 @@ def _fold(task: _Task, values: Any, make: MakeArena) -> Folded:
                 break
             standings, room = 2 * standings, room + max(room - int(program.plan[P_FREE]), _STANDINGS)
             arena = _grown(arena, make(room), results)
+        if program.memo.nbytes > KEPT_BYTES:
+            program.memo = None
         undecided += folded - before if resting else 0
     decided = tuple((one.groups, one.state) for one in task.made.values() if one.groups)
     return Folded(_results(arena, task.workload.rows, whole.width), lost, folded, undecided, decided)

@@ -23,6 +23,9 @@ TRIAL = 1 << 11
 SHORTEST_REST, LONGEST_REST, GROWTH = 4, 32, 4
 """Trials that a rest is as long as: first, at most, and how many times as long if a trial finds what the last one found."""
 
+MOST_SETS = 8
+"""Different sets of groups that rest, for each has a program; after these only groups rest that have rested together."""
+
 NONE: frozenset[int] = frozenset()
 
 
@@ -62,6 +65,7 @@ class Turns:
     def _tried(self) -> Iterator[tuple[int, int, frozenset[int]]]:
         """In turns: a trial of all groups, and a while in which those rest that have lost in it."""
         first, last, length, lost = 0, int(self.ends[-1]), SHORTEST_REST, NONE
+        known = [NONE]
         while True:
             end, before = self._end(first, TRIAL), self.gain.copy()
             yield first, end, NONE
@@ -71,7 +75,9 @@ class Turns:
             length = min(GROWTH * length, LONGEST_REST) if resting == lost else SHORTEST_REST
             first, lost = end, resting
             end = self._end(first, TRIAL * length)
-            yield first, end, resting
+            if resting not in known and len(known) < MOST_SETS:
+                known.append(resting)
+            yield first, end, max((one for one in known if one <= resting), key=len)
             if end == last:
                 return
             first = end

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from hamlet_core.describe.sharing import decided_lines
 from hamlet_core.engines.hamlet.events import turns
 from hamlet_core.engines.hamlet.events.turns import Turns
 from hamlet_core.engines.hamlet.input.frame import Jobs
@@ -78,6 +79,24 @@ def test_only_the_groups_that_lose_rest() -> None:
     assert {tuple(resting) for _, _, resting in found} == {(), (1, 2)}
 
 
+def test_few_different_sets_of_groups_rest() -> None:
+    """Each trial finds others that lose, and of seven groups there are 128 sets; what gains never rests."""
+    draw = np.random.default_rng(5)
+    gain, sets, trial = np.zeros(7), set(), True
+    lost: frozenset[int] = frozenset()
+    for _, _, resting in Turns(tumbling(4_000), gain, rests=True):
+        if trial:
+            assert not resting
+            change = draw.choice([-1.0, 1.0], 7)
+            gain += change
+            lost = frozenset(np.flatnonzero(change < 0).tolist())
+        else:
+            assert resting <= lost
+            sets.add(resting)
+        trial = not trial
+    assert 3 < len(sets) <= turns.MOST_SETS
+
+
 def test_groups_that_may_not_rest_share_in_every_window() -> None:
     found = taken(tumbling(40), lambda *_: [-1.0], 1, rests=False)
     assert all(resting == [] for _, _, resting in found)
@@ -127,3 +146,6 @@ def test_a_rest_changes_no_answer(arithmetic: str, monkeypatch: pytest.MonkeyPat
     assert 0 < rested.counters.undecided_events < rested.counters.kernel_events
     assert 0 < rested.counters.decided_bursts < awake.counters.decided_bursts
     assert sum(rested.decisions["bursts"].to_pylist()) == rested.counters.decided_bursts
+    resting = f"resting        {rested.counters.undecided_events:,} events, while groups rested that had lost by sharing"
+    assert resting in list(decided_lines(rested))
+    assert not any(line.startswith("resting") for line in decided_lines(awake))

@@ -222,7 +222,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def loaded(filled: Path) -> list[Path]:
-    """The kernels that `WORK` loads, in the cache, shortest first: the others are parts of them."""
+    """The kernels that `WORK` loads, in the cache, shortest first."""
     names = called(filled, LOADS + WORK)[0].splitlines()[:-1]
     return sorted(
         (Path(name).relative_to(filled) for name in names), key=lambda path: (filled / path).stat().st_size
