@@ -244,10 +244,10 @@ def test_a_killed_backfill_keeps_nothing_waiting(automation: Automation) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("automation", [CLOCK], ids=["clock"], indirect=True)
 def test_everything_is_killed_at_random_moments(automation: Automation, tmp_path: Path) -> None:
-    """`backfill`, `pipeline`, a run of a server and each kind of process of `ui`, each ten times over one warehouse: a
-    server that starts after it runs what was queued, takes a new file and ticks, and the tables at the end are those of
-    a warehouse that nobody disturbs. The engine is one without compiled kernels: what is killed is not its business.
-    Slow, because each of forty kills is followed by runs with Spark: two hours.
+    """`backfill`, `pipeline`, a run of a server and a process of `ui`, another one each time, each ten times over one
+    warehouse: a server that starts after it runs what was queued, takes a new file and ticks, and the tables at the end are
+    those of a warehouse that nobody disturbs. The engine is one without compiled kernels: what is killed is not its
+    business. Slow, because each of forty kills is followed by runs with Spark: three quarters of an hour.
     """
     draw, begun = random.Random(23), time.monotonic()
     assert automation.backfill().wait(RUN_SECONDS) == 0
