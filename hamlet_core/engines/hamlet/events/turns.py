@@ -21,7 +21,9 @@ TRIAL = 1 << 11
 """Events, added over windows, on which groups are tried; a window is never cut."""
 
 SHORTEST_REST, LONGEST_REST, GROWTH = 4, 32, 4
-"""Trials that a rest is as long as: first, at most, and how many times as long if a trial finds what the last one found."""
+"""Trials that a rest is as long as: first, at most, and how many times as long if a trial finds what the last one found.
+After a trial of more events, because a window has more, it is as long as the shortest.
+"""
 
 MOST_SETS = 8
 """Different sets of groups that rest, for each has a program; after these only groups rest that have rested together."""
@@ -73,8 +75,9 @@ class Turns:
                 return
             resting = frozenset(np.flatnonzero(self.gain <= before).tolist())
             length = min(GROWTH * length, LONGEST_REST) if resting == lost else SHORTEST_REST
+            size = max(TRIAL * length, SHORTEST_REST * self._events(first, end))
             first, lost = end, resting
-            end = self._end(first, TRIAL * length)
+            end = self._end(first, size)
             if resting not in known and len(known) < MOST_SETS:
                 known.append(resting)
             yield first, end, max((one for one in known if one <= resting), key=len)
@@ -82,8 +85,11 @@ class Turns:
                 return
             first = end
 
+    def _events(self, first: int, end: int) -> int:
+        """Events of these windows."""
+        return int(self.done[end - 1]) - (int(self.done[first - 1]) if first else 0) if end else 0
+
     def _end(self, first: int, size: int) -> int:
         """Where so many events from a window on end, or a window or more later."""
-        reached = int(self.done[first - 1]) if first else 0
-        enough = int(self.done.searchsorted(reached + size)) + 1
+        enough = int(self.done.searchsorted(self._events(0, first) + size)) + 1
         return int(self.ends[min(int(self.ends.searchsorted(enough)), len(self.ends) - 1)])

@@ -38,6 +38,7 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         parts = list(self._parts())
         for part in parts:
             self._final_module.link_in(part.module(), preserve=True)
+            self._reload_init.update(part._reload_init)  # noqa: SLF001 - our own class
         self._linking_libraries = [
             library
             for caller in (self, *parts)

@@ -65,6 +65,11 @@ def test_a_group_that_loses_rests_for_longer_each_time_it_is_tried() -> None:
     assert found[-1][1] == 60
 
 
+def test_a_rest_is_four_times_as_long_as_a_trial_of_large_windows() -> None:
+    found = taken(tumbling(20, size=500), lambda *_: [-1.0], 1)
+    assert [(end - first, resting) for first, end, resting in found[:4]] == [(1, []), (4, [0])] * 2
+
+
 def test_a_group_that_gains_again_shares_again() -> None:
     """It loses in the first hundred windows, and rests; a trial behind them shows that it gains."""
     found = taken(tumbling(400), lambda first, _: [-1.0 if first < 100 else 1.0, 1.0], 2)
