@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import hamlet_core
+from hamlet_core.engines.hamlet import engine
 from hamlet_core.engines.hamlet.graphlets.settings import ROOM
 from hamlet_core.sharing.costs import Constants, Paper
 from hamlet_core.sharing.options import CHOICES, COST_MODELS
@@ -66,6 +67,20 @@ def test_a_full_log_goes_on_in_sums():
 
 def said(row):
     return row["outcome"], row["reason"]
+
+
+def test_the_log_of_a_run_is_bounded(monkeypatch):
+    """Whatever the number of passes and panes: what is too much is added up, and nothing is lost."""
+    rows = [(time, "AC"[time % 2] if time % 3 == 0 else "B", time % 5) for time in range(900)]
+    text = PAIR.format("WHERE b.v < NEXT(b).v WITHIN 30 s SLIDE 10 s")
+    whole = hamlet_core.execute(text, stream(rows))
+    assert len(whole.decisions) > 80
+    monkeypatch.setattr(engine, "MOST_DECISIONS", 40)
+    cut = hamlet_core.execute(text, stream(rows))
+    assert 20 < len(cut.decisions) <= 40
+    assert cut.counters.decided_bursts == whole.counters.decided_bursts == sums(cut.decisions)["bursts"]
+    assert sums(cut.decisions) == pytest.approx(sums(whole.decisions))
+    assert cut.results == whole.results
 
 
 def test_decisions_that_say_the_same_are_one_row():
