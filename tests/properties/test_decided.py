@@ -9,6 +9,7 @@ import pytest
 
 import hamlet_core
 from hamlet_core import EventSchema
+from hamlet_core.engines.hamlet.events import turns
 from hamlet_core.sharing.burst import Access, Outcome
 from hamlet_core.sharing.costs import Measured, Paper
 from hamlet_core.sharing.reasons import Reason
@@ -108,20 +109,26 @@ def same(one, other):
     )
 
 
+def logs(seed):
+    """(where, group, decisions of the reference, decisions of the run) of a random case, by group and partition."""
+    random = Random(seed)
+    runs, rows = drawn(random)
+    policy, model, choice = way = WAYS[seed % len(WAYS)]
+    within, slide = random.choice(((30, 30), (40, 10), (60, 20), (500, 500), (10, 15)))
+    window = WindowSpec(within, slide, random.choice((0, 0, 7)))
+    setting = Setting(window, policy, choice, MODELS[model])
+    for group, part, expected, found in compare(runs, rows, setting, model):
+        yield (seed, way, window, part, "\n".join(run.text for run in runs)), group, expected, found
+
+
 def check(seeds):
     reached: Counter[str] = Counter()
     for seed in seeds:
-        random = Random(seed)
-        runs, rows = drawn(random)
-        policy, model, choice = WAYS[seed % len(WAYS)]
-        within, slide = random.choice(((30, 30), (40, 10), (60, 20), (500, 500), (10, 15)))
-        window = WindowSpec(within, slide, random.choice((0, 0, 7)))
-        setting = Setting(window, policy, choice, MODELS[model])
-        for group, part, expected, found in compare(runs, rows, setting, model):
-            where = seed, WAYS[seed % len(WAYS)], window, part, "\n".join(run.text for run in runs)
+        for where, group, expected, found in logs(seed):
             for one, other in zip(expected, found, strict=False):
                 assert same(one, other), (where, one, other)
             assert len(expected) == len(found), where
+            model = where[1][1]
             for one in expected:
                 reached.update((one.outcome, one.reason, f"{STEPS[group[0].step][0].name}, {model}"))
                 reached["two sets"] += len(one.sets) > 1
@@ -136,6 +143,19 @@ def test_every_row_of_the_log_is_what_decide_says(way):
     seen = OUTCOMES if WAYS[way][1] == "paper" else ("open", "continue")
     seen += tuple(f"{access.name}, {WAYS[way][1]}" for access in Access)
     assert {name: reached[name] for name in seen if not reached[name]} == {}
+
+
+def test_what_is_asked_between_rests_is_what_decide_says(monkeypatch):
+    """Trials of a window or two, so that groups rest most of the time: what they are asked then, and its answer, is as before."""
+    monkeypatch.setattr(turns, "TRIAL", 6)
+    asked = rested = 0
+    for seed in (seed for seed in range(200) if WAYS[seed % len(WAYS)][:2] == ("dynamic", "measured")):
+        for where, _, expected, found in logs(seed):
+            for one in found:
+                assert any(same(other, one) for other in expected), (where, one)
+            asked += len(found)
+            rested += sum(one.bursts for one in expected) - sum(one.bursts for one in found)
+    assert min(asked, rested) > 100
 
 
 @pytest.mark.slow
