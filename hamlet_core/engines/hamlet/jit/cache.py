@@ -254,6 +254,11 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
             waited = True
             time.sleep(0.05)
 
+    def give_up(self) -> None:
+        """Let others compile what this process began to compile and will not."""
+        for sig in list(self._turns):
+            self._done_with(sig)
+
     def _done_with(self, sig: Any) -> None:
         if turn := self._turns.pop(sig, None):
             with suppress(OSError):

@@ -103,4 +103,19 @@ class _Announcement(Listener):  # type: ignore[misc]
         """Compilation has ended."""
 
 
+class _Failure(Listener):  # type: ignore[misc]
+    """Ends the turn of a process that gives up compiling, as by Ctrl-C: numba tells its cache of kernels that are made only."""
+
+    def on_start(self, event: Event) -> None:
+        """Compilation begins."""
+
+    def on_end(self, event: Event) -> None:
+        """Compilation has ended, one way or the other."""
+        dispatcher = event.data["dispatcher"]
+        kept, made = dispatcher._cache, tuple(event.data["args"]) in dispatcher.overloads  # noqa: SLF001 - as above
+        if not made and isinstance(kept, KernelCache):
+            kept.give_up()
+
+
 register("numba:compile", _Announcement())
+register("numba:compile", _Failure())

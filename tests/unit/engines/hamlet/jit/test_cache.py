@@ -26,6 +26,7 @@ from hamlet_core.engines.hamlet.jit import cache as kernel_cache
 from hamlet_core.engines.hamlet.jit.cache import KernelCache, SealedFiles, cache_place, kernel_sources
 from hamlet_core.engines.hamlet.jit.clock import _now
 from hamlet_core.engines.hamlet.jit.decorators import COMPILING, compiled
+from hamlet_core.engines.hamlet.jit.libraries import KernelLibrary
 from tests.conftest import ROOT
 
 CALL = "from hamlet_core.engines.hamlet.automaton import condition_arithmetic as n; print(n.sum_fits(1, 2), n.sum_fits(2, 1))"
@@ -422,6 +423,22 @@ def test_a_process_killed_while_it_compiles_keeps_nobody_waiting(tmp_path: Path)
     first.communicate()
     (second,) = at_once(tmp_path, 1)
     assert second.communicate(timeout=60)[0] == "True 1\n"
+
+
+def test_who_gives_up_compiling_keeps_nobody_waiting(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while a notebook compiles, and the same cell once more: neither it nor another process waits."""
+    kernel = compiled(doubled)
+
+    def interrupted(_: KernelLibrary) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(KernelLibrary, "finalize", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            kernel(2)
+    assert not kernel._cache._turns
+    assert not list(place.rglob("*.turn"))
+    assert kernel(2) == 4
 
 
 def test_a_process_that_is_held_up_is_not_waited_for_for_ever(
