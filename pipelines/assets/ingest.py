@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import dagster as dg
 
+from pipelines.ahead import load_checks_and_engines
 from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
 from pipelines.assets.presenting import say, stored_schema, table_spec, telling, written
@@ -36,6 +37,7 @@ def ingest_files(
     """Read every file that is not in yet or has grown since; nothing is ingested twice, and nothing is lost."""
     with telling(context, pipeline):
         warehouse = pipeline.tables()
+        load_checks_and_engines()
         report = ingest(spark.session(), warehouse, pipeline.source(), pipeline.needs())
         say(
             context,

@@ -11,7 +11,7 @@ from pipelines.checks.rules import Outcome
 from pipelines.checks.suites import run_rules
 from pipelines.settings import JobSettings
 from pipelines.spans import Span
-from pipelines.steps.slices import results_of
+from pipelines.steps.slices import results_filter, results_of
 from resources import tables
 from resources.warehouse import Warehouse
 
@@ -24,7 +24,9 @@ def check_results(
     plans = settings.workload.plans
     counted = frozenset(one for one in operands_of(plans) if _is_counted(settings, one))
     complete = complete_operands(slice_of_events(spark, warehouse, days_read(settings, span)), counted)
-    return SuiteReport(rows.count(), outcomes_of(rows, settings, complete))
+    stored = warehouse.dataset(tables.COMPUTED.name)
+    count = stored.count_rows(filter=results_filter(settings.workload.name, span))
+    return SuiteReport(count, outcomes_of(rows, settings, complete))
 
 
 def outcomes_of(rows: DataFrame, settings: JobSettings, complete: frozenset[Operand]) -> tuple[Outcome, ...]:

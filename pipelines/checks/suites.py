@@ -7,9 +7,11 @@ show. Nothing is cached here: reading Parquet again is faster than keeping a tab
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import logging
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
@@ -22,6 +24,7 @@ from pipelines.checks.rules import NotNullRule, Outcome, RowRule, Rule, TypeRule
 from resources.sql import quoted
 
 SHOWN_ROWS = 5
+_loading = threading.Lock()
 
 
 def run_rules(frame: DataFrame, name: str, rules: Sequence[Rule]) -> tuple[Outcome, ...]:
@@ -29,7 +32,7 @@ def run_rules(frame: DataFrame, name: str, rules: Sequence[Rule]) -> tuple[Outco
 
     A rule about columns that the frame has not is broken, and says so.
     """
-    impossible = {rule.name: why for rule in rules if (why := _impossible(frame, rule)) is not None}
+    impossible = _all_impossible(frame, rules)
     possible = [rule for rule in rules if rule.name not in impossible]
     judged = frame.withColumns({name: column for rule in possible for name, column in _judged(rule).items()})
     passed = _validate(judged, name, possible) if possible else {}
@@ -65,6 +68,15 @@ def _condition(rule: RowRule) -> Column:
     return coalesce(expr(rule.holds), lit(False))
 
 
+def _all_impossible(frame: DataFrame, rules: Sequence[Rule]) -> dict[str, str]:
+    """By name, the rules that cannot be asked of this frame, and why; conditions are analysed together if they can be."""
+    conditions = [_condition(rule) for rule in rules if isinstance(rule, RowRule)]
+    with contextlib.suppress(AnalysisException):
+        frame.select(*conditions).schema  # noqa: B018 - Spark analyses it here
+        rules = [rule for rule in rules if not isinstance(rule, RowRule)]
+    return {rule.name: why for rule in rules if (why := _impossible(frame, rule)) is not None}
+
+
 def _impossible(frame: DataFrame, rule: Rule) -> str | None:
     """Why a rule cannot be asked of this frame."""
     match rule:
@@ -83,13 +95,18 @@ def _impossible(frame: DataFrame, rule: Rule) -> str | None:
     return f"there is no column {', '.join(missing)}" if missing else None
 
 
+def load() -> None:
+    """Import Great Expectations, which takes seconds; it prints remarks, and uses a deprecated module. Threads take turns."""
+    with _loading, contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), _main_file():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        importlib.import_module("great_expectations.data_context.types.base")
+
+
 def _validate(frame: DataFrame, name: str, rules: Sequence[Rule]) -> dict[str, bool]:
     """Whether each rule holds, by name, as Great Expectations finds it."""
-    # Its import prints remarks, and uses a deprecated module.
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), _main_file():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        import great_expectations as gx
-        from great_expectations.data_context.types.base import ProgressBarsConfig
+    load()
+    import great_expectations as gx
+    from great_expectations.data_context.types.base import ProgressBarsConfig
 
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     context = gx.get_context(mode="ephemeral")

@@ -104,6 +104,9 @@ def run_in(
 
     with only_results(), progress(), patience(PATIENCE, AGAIN):
         logging.getLogger(PROGRESS).info("starting Dagster and Spark")
+        from pipelines.ahead import start_spark
+
+        start_spark()
         from dagster import DagsterExecutionInterruptedError
 
         from pipelines.instance import dagster_instance

@@ -36,7 +36,7 @@ from pipelines.steps.ledger import (
     milliseconds,
     remove_killed_ingests,
 )
-from pipelines.steps.parsing import REJECTED, gather_evidence, parse_files
+from pipelines.steps.parsing import REJECTED, gather_evidence, parse_files, read_here
 from pipelines.steps.progress import watched
 from resources import tables
 from resources.sql import quoted
@@ -207,7 +207,9 @@ def _bring(
     refuse_impossible_names(columns)
     if warehouse.exists("events"):
         columns = columns_for_table(columns, found, warehouse.schema("events"))
-    parsed = parse_files(spark, files, columns, source.options).persist(StorageLevel.DISK_ONLY)
+    parsed = parse_files(spark, files, columns, source.options)
+    if not read_here(files):
+        parsed = parsed.persist(StorageLevel.DISK_ONLY)
     try:
         done = _counted(parsed, files, columns.names)
         changed = changed_since(source.path, files)

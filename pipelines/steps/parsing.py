@@ -15,6 +15,7 @@ from pipelines.reading import (
     REJECTED_SCHEMA,
     ColumnOptions,
     Evidence,
+    Format,
     Reason,
     SourceFile,
     evidence,
@@ -28,6 +29,9 @@ EARLIEST = pa.scalar(-62_104_060_800_000_000, TIMESTAMP)
 LATEST = pa.scalar(253_370_764_800_000_000, TIMESTAMP)
 """The years 2 to 9998: with the windows around them, times that Python, DuckDB and Spark all can say."""
 
+MOST_HERE = 2 << 20
+"""Bytes of text that the driver reads itself."""
+
 REJECTED = "rejected row"
 """The column of what could not be read; its blank keeps it apart from every column that Delta allows."""
 
@@ -40,7 +44,9 @@ _EVIDENCE = pa.schema([("file", pa.int32()), ("evidence", pa.binary())])
 def gather_evidence(
     spark: SparkSession, files: Sequence[SourceFile], options: ColumnOptions, numeric: frozenset[str]
 ) -> Evidence:
-    """What the values of all files say of their columns; each file is looked at in a Spark task."""
+    """What the values of all files say of their columns; each file is looked at in a Spark task, or a few bytes here."""
+    if read_here(files):
+        return merge(evidence(file, options, numeric) for file in files)
 
     def look(members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
         for number in members:
@@ -56,7 +62,7 @@ def parse_files(
 ) -> DataFrame:
     """All rows of the files, lazily: source columns, event_time, event_type, source_file, and `REJECTED`.
 
-    A good row has a NULL there, a rejected one only source_file and that.
+    A good row has a NULL there, a rejected one only source_file and that. A few bytes are read at once, and here.
     """
     schema = parsed_schema(columns)
 
@@ -65,7 +71,18 @@ def parse_files(
             for good, rejected in read_file(files[number], columns, options):
                 yield from _batches(good, rejected, schema, files[number].name, options)
 
+    if read_here(files):
+        return spark.createDataFrame(pa.Table.from_batches(read(tuple(range(len(files)))), schema))
     return run_tasks(spark, _packs(spark, files), read, from_arrow_schema(schema))
+
+
+def read_here(files: Sequence[SourceFile]) -> bool:
+    """Whether reading these files takes less time than starting Spark's Python workers, and little memory: how many rows
+    are in a Parquet file its bytes do not tell.
+    """
+    return sum(file.size for file in files) <= MOST_HERE and all(
+        file.format is not Format.PARQUET for file in files
+    )
 
 
 def parsed_schema(columns: pa.Schema) -> pa.Schema:

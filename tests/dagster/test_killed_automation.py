@@ -277,26 +277,28 @@ def test_everything_is_killed_at_random_moments(automation: Automation, tmp_path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("automation", [EVERY_MINUTE], ids=["clock"], indirect=True)
-def test_each_process_of_ui_is_killed_at_random_moments(automation: Automation, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", PROCESSES)
+def test_each_process_of_ui_is_killed_at_random_moments(
+    automation: Automation, tmp_path: Path, kind: str
+) -> None:
     """Each of seven, ten times, while a run that was asked for, a new file and a clock keep it busy: the next `ui` runs
     what was queued, takes a new file, and ticks. Slow, because it waits for seventy minutes to begin.
     """
-    draw = random.Random(32)
+    draw = random.Random(kind)
     for number in range(ROUNDS):
-        for kind in PROCESSES:
-            since = time.time()
-            with automation.served() as (ui, address):
-                automation.check_queue()
-                automation.enqueue(address)
-                automation.check_new_file()
-                wait_for(lambda: automation.scheduled(since), RUN_SECONDS, "the schedule asks for no run")  # noqa: B023
-                automation.queued += [run.run_id for run in automation.scheduled(since)]
-                processes = session_of(ui.pid)
-                seconds = draw.uniform(0, 20)
-                time.sleep(seconds)
-                os.kill(ui.pid if kind == "ui" else the(processes, kind), signal.SIGKILL)
-                print(f"{number}: {kind} killed after {seconds:.1f} s", flush=True)
-            wait_for(lambda: not running(next(iter(processes))), RUN_SECONDS, "its processes did not end")  # noqa: B023
+        since = time.time()
+        with automation.served() as (ui, address):
+            automation.check_queue()
+            automation.enqueue(address)
+            automation.check_new_file()
+            wait_for(lambda: automation.scheduled(since), RUN_SECONDS, "the schedule asks for no run")  # noqa: B023
+            automation.queued += [run.run_id for run in automation.scheduled(since)]
+            processes = session_of(ui.pid)
+            seconds = draw.uniform(0, 20)
+            time.sleep(seconds)
+            os.kill(ui.pid if kind == "ui" else the(processes, kind), signal.SIGKILL)
+            print(f"{number}: {kind} killed after {seconds:.1f} s", flush=True)
+        wait_for(lambda: not running(next(iter(processes))), RUN_SECONDS, "its processes did not end")  # noqa: B023
     check_tables(automation, tmp_path)
 
 

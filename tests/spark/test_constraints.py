@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 import deltalake
 import pytest
 from delta.tables import DeltaTable
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from hamlet_core.errors import HamletError
 from pipelines.main_job import run_main_job
@@ -17,7 +18,7 @@ from resources.data_files import remove_begun_log
 from resources.migrations import MIGRATIONS, VERSION, schema_version
 from resources.storage import Location
 from resources.tables import Table
-from resources.warehouse import Warehouse, equal, frame_of, spark_schema
+from resources.warehouse import Warehouse, equal, frame_of
 from tests.spark.pipeline_cases import Killed, expected_rows, settings_for, stream, table_rows, write_csv
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -159,7 +160,7 @@ def make_old(spark, old: Warehouse, new: Warehouse) -> None:
             frame = frame.drop(*(name for one in MIGRATIONS[table.name] for name in one.columns))
         builder = DeltaTable.create(spark).location(old.path_of(table.name)).addColumns(frame.schema)
         for key, value in new.properties(table.name).items():
-            if not key.startswith("delta.constraints.") and key != VERSION:
+            if not key.startswith(("delta.constraints.", "delta.minWriterVersion")) and key != VERSION:
                 builder = builder.property(key, value)
         builder.partitionedBy(*table.partition).execute()
         frame.write.format("delta").mode("append").save(old.path_of(table.name))
@@ -255,7 +256,7 @@ def test_an_old_table_with_a_row_that_cannot_be_is_refused_in_words(spark, tmp_p
 def test_a_table_of_a_newer_version_is_refused_by_every_door(spark, job, tmp_path):
     warehouse = Warehouse(tmp_path)
     builder = DeltaTable.create(spark).location(warehouse.path_of("events"))
-    builder.addColumns(spark_schema(EVENTS)).property(VERSION, "3").execute()
+    builder.addColumns(from_arrow_schema(EVENTS.schema)).property(VERSION, "3").execute()
     for door in (
         lambda: warehouse.rows("events"),
         lambda: warehouse.read(spark, "events"),

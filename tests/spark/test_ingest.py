@@ -11,10 +11,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hamlet_core.errors import HamletError
-from pipelines.reading import ColumnOptions
+from pipelines.reading import ColumnOptions, discover
 from pipelines.settings import Source
+from pipelines.steps import parsing
 from pipelines.steps.ingest import IngestReport, Needs, ingest
 from pipelines.steps.layout import Layout
+from pipelines.steps.parsing import read_here
 from resources import warehouse as warehouse_module
 from resources.warehouse import Warehouse
 from tests.spark.pipeline_cases import Killed, sorted_rows, stream, write_csv
@@ -36,6 +38,12 @@ def inbox(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def in_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read in tasks, as those that are not small; all other tests read theirs in the driver."""
+    monkeypatch.setattr(parsing, "MOST_HERE", 0)
+
+
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
     return Warehouse(tmp_path / "warehouse")
@@ -48,6 +56,48 @@ def bring(spark: SparkSession, warehouse: Warehouse, place: Path, **options: str
 def events_of(warehouse: Warehouse) -> list[dict[str, object]]:
     columns = [name for name in warehouse.schema("events").names if name != "ingested_at"]
     return sorted_rows(warehouse.rows("events", columns).to_pylist(), columns)
+
+
+def test_small_files_are_read_here_and_to_the_same_tables(spark, warehouse, inbox, tmp_path, monkeypatch):
+    (inbox / "typed.jsonl").write_text(
+        '{"time": "2026-01-05T00:00:00Z", "type": "A", "k": "\\u0000\\n", "v": 1.5}\n'
+        '{"time": "9999-01-05T00:00:00Z", "type": "A", "k": "late", "v": 1}\n{"time": 1\n'
+    )
+    for path in inbox.iterdir():
+        if path.suffix == ".csv":
+            text = path.read_bytes().decode("latin-1")
+            path.write_text(text.replace("\n1,", "\n2026-01-05,").replace("\n2,", "\n2026-01-06,"), "latin-1")
+    in_tasks = bring(spark, warehouse, inbox)
+    monkeypatch.setattr(parsing, "MOST_HERE", 2 << 20)
+
+    def never(*_: object) -> None:
+        raise AssertionError("no task is needed")
+
+    monkeypatch.setattr(parsing, "run_tasks", never)
+    here = Warehouse(tmp_path / "here")
+    report = bring(spark, here, inbox)
+    assert report.rows
+    assert report.rejected
+    assert [(one.name, one.rows, one.rejected, one.days) for one in report.files] == [
+        (one.name, one.rows, one.rejected, one.days) for one in in_tasks.files
+    ]
+    for table in ("events", "events_quarantine"):
+        columns = [name for name in here.schema(table).names if name != "ingested_at"]
+        found, wanted = (
+            sorted_rows(one.rows(table, columns).to_pylist(), columns) for one in (here, warehouse)
+        )
+        assert found == wanted
+        assert here.schema(table) == warehouse.schema(table)
+
+
+@pytest.mark.parametrize(("most", "here"), [(len(GOOD), True), (len(GOOD) - 1, False)])
+def test_a_few_bytes_of_text_are_read_here(tmp_path, monkeypatch, most, here):
+    (tmp_path / "good.csv").write_text(GOOD)
+    monkeypatch.setattr(parsing, "MOST_HERE", most)
+    assert read_here(discover(tmp_path)) is here
+    pq.write_table(pa.table({"time": [1]}), tmp_path / "tiny.parquet")
+    monkeypatch.setattr(parsing, "MOST_HERE", 1 << 20)
+    assert not read_here(discover(tmp_path))
 
 
 def test_counts_add_up_and_nothing_is_ingested_twice(spark, warehouse, inbox):

@@ -59,6 +59,7 @@ def test_every_command_of_the_surface_is_there_and_has_help(capsys: pytest.Captu
         "ui",
         "bench",
         "calibrate",
+        "warm",
     ]
     assert [command.name for command in COMMANDS] == wanted
     assert main(["--help"]) == 0

@@ -1,0 +1,127 @@
+"""What the first run on a machine would wait for, made ahead: compiled kernels, and Spark's classes as Java keeps them."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from pipelines.example import example_workload
+from resources.class_archive import archives, keep, reading, writing
+from resources.environments import environment
+from resources.jars import find_jars, jar_places
+from resources.java import find_java
+from resources.problems import EnvironmentProblem
+
+EVENTS = 500
+BROKEN_ROWS = 3
+SEED = 7
+QUESTION = (
+    "RETURN district, COUNT(*), AVG(t.speed) PATTERN Travel t+ WHERE [driver] GROUP-BY district WITHIN 1 hour"
+)
+"""What the run asks whose classes are kept: one query touches as many as ten."""
+
+TOLD_EVERY = 4.0
+"""Seconds between two words of how far it is."""
+
+
+def warm(say: Callable[[str], object]) -> None:
+    """Compile the kernels of the shipped example and archive Spark's classes, each in a process of its own.
+
+    Raises EnvironmentProblem (E500) with what a process said that failed.
+    """
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="hamlet-warm-") as scratch, _both(Path(scratch)) as processes:
+        told = began
+        while any(process.poll() is None for process in processes.values()):
+            time.sleep(0.2)
+            if time.monotonic() - told >= TOLD_EVERY:
+                told = time.monotonic()
+                going = " and ".join(name for name, process in processes.items() if process.poll() is None)
+                say(f"{told - began:.0f} s: {going}{_kernels()}")
+        for name, process in processes.items():
+            if process.returncode:
+                log = _log(Path(scratch), name).read_text(encoding="utf-8", errors="replace")
+                last = next(iter(log.strip().splitlines()[-1:]), f"exit code {process.returncode}")
+                raise EnvironmentProblem(f"{name} could not be made ready: {last}", code="E500")
+    say(f"{time.monotonic() - began:.0f} s{_kernels()}; {_classes()}")
+
+
+@contextlib.contextmanager
+def _both(scratch: Path) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
+    from hamlet_core.streams import generate_stream, write_csv
+
+    events, queries = scratch / "events.csv", scratch / "example.hamlet"
+    write_csv(generate_stream("ridesharing", EVENTS, SEED), events, broken_rows=BROKEN_ROWS)
+    queries.write_text(example_workload().text, encoding="utf-8")
+    run = ("-m", "pipelines.cli", "run", str(queries), "--events", str(events), "--on-bad-rows", "skip")
+    classes = "import sys; from pipelines.warming import archive_classes; archive_classes(sys.argv[1])"
+    wanted = {"kernels": run, "Spark's classes": ("-c", classes, str(scratch))}
+    processes = {}
+    try:
+        for name, arguments in wanted.items():
+            with _log(scratch, name).open("wb") as log:
+                processes[name] = subprocess.Popen(
+                    [sys.executable, *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                )
+        yield processes
+    finally:
+        for process in processes.values():
+            process.kill()
+            process.wait()
+
+
+def archive_classes(scratch: str) -> None:
+    """Run the pipeline over the events in a folder, in this process, and keep the classes that it took.
+
+    Nothing is done where they are kept, or where Java does not start.
+    """
+    java, jars = find_java(), [path for path in find_jars(jar_places()) if path]
+    if java is None or not environment().local or reading(java, jars):
+        return
+    archives().mkdir(parents=True, exist_ok=True)
+    part = archives() / f"{os.getpid()}.part"
+    try:
+        _run_pipeline(Path(scratch), part)
+        if part.is_file():
+            keep(part, java, jars)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _run_pipeline(folder: Path, part: Path) -> None:
+    from pipelines.main_job import run_main_job
+    from pipelines.reading import ColumnOptions
+    from pipelines.settings import ExecuteOptions, JobSettings, NamedWorkload, Source
+    from resources.spark import end_session, spark_session
+
+    chosen = environment()
+    spark_session(replace(chosen, java_options=(*chosen.java_options, *writing(part))))
+    logging.getLogger("hamlet").setLevel(logging.ERROR)
+    source = Source(str(folder / "events.csv"), ColumnOptions())
+    workload = NamedWorkload("warm", QUESTION)
+    run_main_job(JobSettings(workload, source, folder / "warehouse", ExecuteOptions(engine="greta")))
+    end_session()
+
+
+def _log(scratch: Path, name: str) -> Path:
+    return scratch / f"{name.split(maxsplit=1)[0]}.log"
+
+
+def _kernels() -> str:
+    from hamlet_core.engines.hamlet.jit.cache import cache_place
+
+    place = cache_place()
+    return f", {place.kernels} kernels compiled" if place.directory else ""
+
+
+def _classes() -> str:
+    kept = [path.stat().st_size for path in archives().glob("*.jsa")]
+    return f"Spark's classes are kept ({sum(kept) >> 20} MB)" if kept else "Spark's classes are not kept"
