@@ -7,12 +7,30 @@ from __future__ import annotations
 import contextlib
 import threading
 
+PARQUET = 4
+"""Times that a Parquet file is smaller than the same events as text."""
 
-def start_spark() -> None:
-    """Start the session of this process; `spark_session` waits for it and raises what keeps Spark from starting."""
+
+def start_spark(events: str) -> None:
+    """Start the session of this process, which will read these files; `spark_session` waits for it, and raises what keeps
+    Spark from starting.
+    """
     from resources.spark import begin_session
 
+    expect_reading(events)
     begin_session()
+
+
+def expect_reading(events: str) -> None:
+    """Say how much there is to read; who reads it says what is wrong with the place."""
+    from hamlet_core.errors import HamletError
+    from pipelines.reading import listing
+    from resources.spark import expect
+
+    with contextlib.suppress(HamletError, OSError):
+        expect(
+            sum(file.size * (PARQUET if file.name.endswith(".parquet") else 1) for file in listing(events))
+        )
 
 
 def load_checks_and_engines() -> None:

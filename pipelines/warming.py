@@ -102,7 +102,7 @@ def _run_pipeline(folder: Path, part: Path) -> None:
     from pipelines.settings import ExecuteOptions, JobSettings, NamedWorkload, Source
     from resources.spark import end_session, spark_session
 
-    chosen = environment()
+    chosen = environment().brief()
     spark_session(replace(chosen, java_options=(*chosen.java_options, *writing(part))))
     logging.getLogger("hamlet").setLevel(logging.ERROR)
     source = Source(str(folder / "events.csv"), ColumnOptions())

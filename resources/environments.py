@@ -12,8 +12,8 @@ from resources.problems import EnvironmentProblem
 
 _CORES = os.cpu_count() or 1
 _FIRST_COMPILER = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
-"""Short sessions never reach the second compiler's profit. With the first alone Java keeps room for 48 MiB of code, and
-compiles no more when a session of many tests has filled it.
+"""Short sessions never reach the second compiler's profit; those of millions of events need it. With the first alone Java
+keeps room for 48 MiB of code, and compiles no more when a session of many tests has filled it.
 """
 _SETTING = re.compile(r"(spark\.[^\s=]+)(?:\s*=\s*|\s+)(?!=)(\S.*)")
 
@@ -34,11 +34,14 @@ class Environment:
     spark: tuple[tuple[str, str], ...] = ()
     """Settings of Spark's own, which stand above ours."""
 
+    def brief(self) -> Environment:
+        """The same for a session that has little to do."""
+        more = () if set(_FIRST_COMPILER) <= set(self.java_options) else _FIRST_COMPILER
+        return replace(self, java_options=(*self.java_options, *more)) if self.local else self
+
 
 ENVIRONMENTS = {
-    "local": Environment(
-        "local", "local[*]", "2g", min(32, max(4, 2 * _CORES)), java_options=_FIRST_COMPILER
-    ),
+    "local": Environment("local", "local[*]", "2g", min(32, max(4, 2 * _CORES))),
     "ci": Environment("ci", "local[2]", "1g", 2, java_options=_FIRST_COMPILER),
     "cluster": Environment("cluster", "", "4g", 200, local=False),
 }

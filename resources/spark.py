@@ -29,7 +29,10 @@ LOGGING = Path(__file__).parent / "spark_conf" / "log4j2.properties"
 LOOPBACK = "127.0.0.1"
 JVM_SECONDS = 120
 """How long a JVM may take to end: one that archives its classes writes 200 MB."""
+BRIEF = 32 << 20
+"""Bytes of text, some 400,000 events, up to which Java's second compiler costs more than it saves."""
 _starting = threading.Lock()
+_expected: list[int] = []
 _JOINED = {
     "spark.jars": ",",
     "spark.sql.extensions": ",",
@@ -77,9 +80,16 @@ def _begin(chosen: Environment, begun: threading.Event) -> None:
         _session(chosen)
 
 
+def expect(work: int) -> None:
+    """Say about how many bytes of text a session of this process is to read, before it starts: Java is told so."""
+    _expected[:] = [work]
+
+
 def _session(chosen: Environment) -> SparkSession:
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 (no public question exists)
         return _with_delta(SparkSession.builder.getOrCreate())
+    if any(work <= BRIEF for work in _expected):
+        chosen = chosen.brief()
     require_healthy(chosen=chosen)
     _set_process(chosen)
     builder = SparkSession.builder.appName("hamlet").master(chosen.master)

@@ -10,6 +10,8 @@ import dagster as dg
 from pydantic import Field, PrivateAttr
 
 from hamlet_core import QueryPlan
+from hamlet_core.errors import HamletError
+from pipelines.ahead import expect_reading
 from pipelines.example import example_events, example_workload
 from pipelines.expectations import Expectations
 from pipelines.folder import WorkloadFolder
@@ -78,6 +80,8 @@ class PipelineResource(dg.ConfigurableResource, ABC):
         self._run_id = context.run.run_id if context.run else ""
         alone = exclusive(place, wait_seconds=self.waits(), run_id=self._run_id)
         with alone, room_kept(Location.of(place).local):
+            with contextlib.suppress(HamletError):  # who reads them says what is wrong
+                expect_reading(self.source().path)
             yield self
 
     def tables(self, workload: NamedWorkload | None = None) -> Warehouse:

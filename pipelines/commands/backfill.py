@@ -37,6 +37,7 @@ def backfill(folder: str, workload: str, first: str | None, last: str | None) ->
     wanted = (first, last or first) if first else None
     summary = run_in(
         read.warehouse,
+        read.source.path,
         lambda instance, level: run_workload(Path(folder), workload, wanted, instance, log_level=level),
         debug=bool(click.get_current_context().meta.get(DEBUG)),
     )

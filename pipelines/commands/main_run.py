@@ -92,13 +92,17 @@ def run_job(settings: JobSettings, *, debug: bool) -> RunSummary:
 
         return run_main_job(settings, instance, log_level=log_level)
 
-    return run_in(settings.warehouse, job, debug=debug)
+    return run_in(settings.warehouse, settings.source.path, job, debug=debug)
 
 
 def run_in(
-    warehouse: Path | str, job: Callable[[dg.DagsterInstance, str], RunSummary], *, debug: bool
+    warehouse: Path | str,
+    events: str,
+    job: Callable[[dg.DagsterInstance, str], RunSummary],
+    *,
+    debug: bool,
 ) -> RunSummary:
-    """A run in the warehouse's Dagster instance, with its progress on stderr; whatever Spark prints goes there, too."""
+    """A run over events in the warehouse's Dagster instance, with its progress on stderr; whatever Spark prints goes there, too."""
     from pipelines.ending import patience
     from pipelines.showing.output import only_results
 
@@ -106,7 +110,7 @@ def run_in(
         logging.getLogger(PROGRESS).info("starting Dagster and Spark")
         from pipelines.ahead import start_spark
 
-        start_spark()
+        start_spark(events)
         from dagster import DagsterExecutionInterruptedError
 
         from pipelines.instance import dagster_instance

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hamlet_core.errors import HamletError
-from resources.environments import environment
-from resources.spark import DELTA_EXTENSION, settings
+from resources import spark
+from resources.environments import Environment, environment
+from resources.problems import EnvironmentProblem
+from resources.spark import BRIEF, DELTA_EXTENSION, settings
 
 
 def write(folder: Path, text: str) -> dict[str, str]:
@@ -49,3 +52,30 @@ def test_a_line_that_is_no_setting_is_refused_with_its_place(tmp_path, line):
 def test_a_file_that_is_not_there_is_refused():
     with pytest.raises(HamletError, match=r"E509.*/none cannot be read"):
         environment("local", {"HAMLET_SPARK_CONF": "/none"})
+
+
+@pytest.mark.parametrize(("work", "quick"), [(BRIEF, True), (BRIEF + 1, False)])
+def test_java_compiles_once_where_there_is_little_to_read(
+    monkeypatch: pytest.MonkeyPatch, work: int, quick: bool
+) -> None:
+    seen: list[Environment] = []
+
+    def stop(*, chosen: Environment) -> None:
+        seen.append(chosen)
+        raise EnvironmentProblem("enough", code="E500")
+
+    monkeypatch.setattr(spark.SparkContext, "_active_spark_context", None)
+    monkeypatch.setattr(spark, "require_healthy", stop)
+    monkeypatch.setattr(spark, "_expected", [])
+    spark.expect(work)
+    with pytest.raises(EnvironmentProblem):
+        spark.spark_session(environment("local"))
+    assert ("-XX:TieredStopAtLevel=1" in seen[0].java_options) is quick
+
+
+def test_a_brief_session_is_brief_once_and_never_on_a_cluster() -> None:
+    local, ci = environment("local"), environment("ci")
+    assert local.brief().brief() == local.brief() != local
+    assert ci.brief() == ci
+    cluster = replace(local, local=False)
+    assert cluster.brief() == cluster
