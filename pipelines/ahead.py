@@ -5,10 +5,14 @@ engines import is imported while Spark works. Whoever needs it waits for what is
 from __future__ import annotations
 
 import contextlib
+import importlib
 import threading
 
 PARQUET = 4
 """Times that a Parquet file is smaller than the same events as text."""
+
+_LATER = ("hamlet_core.engines.hamlet.engine", "matplotlib.figure", "pipelines.showing.template_picture")
+"""What the steps after the ingest import, besides Great Expectations, which has a way of its own."""
 
 
 def start_spark(events: str) -> None:
@@ -41,8 +45,8 @@ def load_checks_and_engines() -> None:
 def _load() -> None:
     # A module that cannot be imported says so where it is needed.
     with contextlib.suppress(ImportError):
-        import hamlet_core.engines.hamlet.engine  # noqa: F401
-        import pipelines.showing.template_picture  # noqa: F401
+        for name in _LATER:
+            importlib.import_module(name)
         from pipelines.checks.suites import load
 
         load()

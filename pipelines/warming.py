@@ -89,14 +89,14 @@ def archive_classes(scratch: str) -> None:
     archives().mkdir(parents=True, exist_ok=True)
     part = archives() / f"{os.getpid()}.part"
     try:
-        _run_pipeline(Path(scratch), part)
-        if part.is_file():
+        if _run_pipeline(Path(scratch), part) == 0 and part.is_file():
             keep(part, java, jars)
     finally:
         part.unlink(missing_ok=True)
 
 
-def _run_pipeline(folder: Path, part: Path) -> None:
+def _run_pipeline(folder: Path, part: Path) -> int:
+    """The exit code of the JVM that has run it."""
     from pipelines.main_job import run_main_job
     from pipelines.reading import ColumnOptions
     from pipelines.settings import ExecuteOptions, JobSettings, NamedWorkload, Source
@@ -108,7 +108,7 @@ def _run_pipeline(folder: Path, part: Path) -> None:
     source = Source(str(folder / "events.csv"), ColumnOptions())
     workload = NamedWorkload("warm", QUESTION)
     run_main_job(JobSettings(workload, source, folder / "warehouse", ExecuteOptions(engine="greta")))
-    end_session()
+    return end_session()
 
 
 def _log(scratch: Path, name: str) -> Path:

@@ -7,6 +7,7 @@ where there is none.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shlex
@@ -32,8 +33,9 @@ def reading(java: Java, class_path: Sequence[Path], places: Path | None = None) 
     damage itself.
     """
     for path in sorted((places or archives()).glob(f"{_key(java, class_path)}-*.jsa")):
-        if path.name.endswith(f"-{path.stat().st_size}.jsa"):
-            return (_option("SharedArchiveFile", path), "-XX:+VerifySharedSpaces", *QUIET)
+        with contextlib.suppress(FileNotFoundError):  # a newer one has just been made
+            if path.name.endswith(f"-{path.stat().st_size}.jsa"):
+                return (_option("SharedArchiveFile", path), "-XX:+VerifySharedSpaces", *QUIET)
     return ()
 
 
@@ -43,14 +45,16 @@ def writing(part: Path) -> tuple[str, ...]:
 
 
 def keep(part: Path, java: Java, class_path: Sequence[Path], places: Path | None = None) -> Path:
-    """Put an archive that is written in its place, and those of before away; only whole ones are ever seen there."""
+    """Put an archive that is written in its place; those of before go, and what a JVM wrote that nobody waited for. Only
+    whole ones are ever seen there.
+    """
     place = places or archives()
     place.mkdir(parents=True, exist_ok=True)
     with part.open("rb") as file:
         os.fsync(file.fileno())
     kept = place / f"{_key(java, class_path)}-{part.stat().st_size}.jsa"
     part.replace(kept)
-    for old in place.glob("*.jsa"):
+    for old in (*place.glob("*.jsa"), *place.glob("*.part")):
         if old != kept:
             old.unlink(missing_ok=True)
     return kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -64,7 +65,16 @@ def find_java(environ: Mapping[str, str] = os.environ, prefix: str = sys.prefix)
 
 
 def inspect(executable: Path, origin: str, home: Path | None) -> Java:
-    """Ask `executable` for its version, and whether it accepts the module Spark asks for."""
+    """Ask `executable` for its version, and whether it accepts the module Spark asks for; once, as long as it is the same."""
+    try:
+        known = executable.stat()
+    except OSError:
+        return _inspect(executable, origin, home, 0, 0)
+    return _inspect(executable, origin, home, known.st_size, known.st_mtime_ns)
+
+
+@functools.cache
+def _inspect(executable: Path, origin: str, home: Path | None, _size: int, _changed: int) -> Java:
     answer = _ask(executable, VECTOR_MODULE, "-version")
     complete = answer is not None
     answer = answer or _ask(executable, "-version") or ""

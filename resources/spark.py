@@ -105,15 +105,15 @@ def _session(chosen: Environment) -> SparkSession:
     return session
 
 
-def end_session() -> None:
-    """End the session of this process, and wait for its JVM to end, too."""
+def end_session() -> int:
+    """End the session of this process, and wait for its JVM to end, too: its exit code."""
     gateway: Any = SparkContext._gateway  # noqa: SLF001 (PySpark keeps the process of the JVM here and nowhere else)
     if gateway is None:
-        return
+        return 0
     SparkSession.builder.getOrCreate().stop()
     gateway.shutdown()
     gateway.proc.stdin.close()
-    gateway.proc.wait(JVM_SECONDS)
+    return int(gateway.proc.wait(JVM_SECONDS))
 
 
 def settings(chosen: Environment) -> dict[str, str]:

@@ -56,6 +56,7 @@ def test_an_archive_of_something_else_is_not_read(place: Path, jar: Path) -> Non
 def test_the_last_one_is_kept(place: Path, jar: Path) -> None:
     kept(place, jar)
     jar.write_bytes(b"another jar")
+    (place / "7.part").write_bytes(b"of a set-up that was killed")
     path = kept(place, jar, b"other classes")
     assert list(place.iterdir()) == [path]
     assert str(path) in reading(JAVA, [jar], place)[0]
