@@ -10,8 +10,7 @@ from pipelines.commands.options import debug_option
 @click.command(short_help="Compile kernels and load Spark's classes ahead of a run.")
 @debug_option
 def warm() -> None:
-    """Compile the kernels of the shipped example, and archive Spark's classes, so that Spark starts and works in half the
-    time.
+    """Compile the kernels of the shipped example, and archive Spark's classes, so that runs wait for neither.
 
     Set-up does it. What is there already is not done again; what changes (Java, the JARs, this package) makes it anew.
     """

@@ -281,8 +281,8 @@ def test_everything_is_killed_at_random_moments(automation: Automation, tmp_path
 def test_each_process_of_ui_is_killed_at_random_moments(
     automation: Automation, tmp_path: Path, kind: str
 ) -> None:
-    """Each of seven, ten times, while a run that was asked for, a new file and a clock keep it busy: the next `ui` runs
-    what was queued, takes a new file, and ticks. Slow, because it waits for seventy minutes to begin.
+    """Ten times, while a run that was asked for, a new file and a clock keep it busy: the next `ui` runs what was queued,
+    takes a new file, and ticks. Slow, because each kill is followed by several runs with Spark.
     """
     draw = random.Random(kind)
     for number in range(ROUNDS):
