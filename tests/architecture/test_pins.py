@@ -10,6 +10,8 @@ import pytest
 
 from resources.doctor import PINS
 from resources.jars import DELTA_JARS
+from resources.packages import CHECKED, UV_FILE
+from resources.setup import JAVA_PACKAGE
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -55,17 +57,14 @@ def test_every_pin_has_digests_and_nothing_else_has() -> None:
 
 
 def test_set_up_installs_nothing_without_its_digest() -> None:
-    makefile, java = (ROOT / "Makefile").read_text(), (ROOT / "resources" / "setup.py").read_text()
-    recipe = makefile.partition("\nsetup:")[2].partition("\ndemo:")[0]
-    installs = re.findall(r"\$\(PIP\) (.*)", recipe)
-    assert [line for line in installs if "--require-hashes" not in line] == [
-        line for line in installs if line.startswith("--no-deps --no-build-isolation --editable .")
-    ]
-    assert {name for line in installs for name in re.findall(r"requirements/\w+\.txt", line)} == {
-        "requirements/build.txt",
-        "requirements/packages.txt",
-    }
-    assert '"--require-hashes", "--requirement"' in java
+    """Every file is brought by a command that wants digests; `.` is this project. Refusals: test_packages.py."""
+    makefile = (ROOT / "Makefile").read_text()
+    assert re.findall(r"pip install|uv pip (?!compile)", makefile) == []
+    brought = [word for line in re.findall(r"\$\(BRING\) ([^|&;}]*)", makefile) for word in line.split()]
+    named = {file for file in brought if file != "."} | {str(UV_FILE), str(JAVA_PACKAGE.relative_to(ROOT))}
+    assert named == {f"requirements/{file.name}" for file in (ROOT / "requirements").glob("*.txt")}
+    assert "--require-hashes" in CHECKED
+    assert '"--require-hashes", "--requirement"' in (ROOT / "resources" / "setup.py").read_text()
 
 
 def test_every_direct_dependency_is_constrained() -> None:
