@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import threading
+from pathlib import Path
 
 PARQUET = 4
 """Times that a Parquet file is smaller than the same events as text."""
@@ -15,26 +16,34 @@ _LATER = ("hamlet_core.engines.hamlet.engine", "matplotlib.figure", "pipelines.s
 """What the steps after the ingest import, besides Great Expectations, which has a way of its own."""
 
 
-def start_spark(events: str) -> None:
-    """Start the session of this process, which will read these files; `spark_session` waits for it, and raises what keeps
-    Spark from starting.
+def start_spark(events: str, warehouse: Path | str) -> None:
+    """Start the session of this process, which will read these files and tables; `spark_session` waits for it, and raises
+    what keeps Spark from starting.
     """
     from resources.spark import begin_session
 
-    expect_reading(events)
+    expect_reading(events, warehouse)
     begin_session()
 
 
-def expect_reading(events: str) -> None:
-    """Say how much there is to read; who reads it says what is wrong with the place."""
+def expect_reading(events: str, warehouse: Path | str) -> None:
+    """Say how much text there may be to read: the files, and the events that the warehouse has, counted where it is on this
+    machine. Who reads them says what is wrong with their places.
+    """
     from hamlet_core.errors import HamletError
     from pipelines.reading import listing
     from resources.spark import expect
+    from resources.storage import Location
 
     with contextlib.suppress(HamletError, OSError):
-        expect(
-            sum(file.size * (PARQUET if file.name.endswith(".parquet") else 1) for file in listing(events))
+        folder = Location.of(warehouse).local
+        if folder is None:
+            return
+        given = sum(
+            file.size * (PARQUET if file.name.endswith(".parquet") else 1) for file in listing(events)
         )
+        stored = sum(file.stat().st_size for file in (folder / "events").rglob("*.parquet"))
+        expect(given + stored * PARQUET)
 
 
 def load_checks_and_engines() -> None:

@@ -81,7 +81,7 @@ class PipelineResource(dg.ConfigurableResource, ABC):
         alone = exclusive(place, wait_seconds=self.waits(), run_id=self._run_id)
         with alone, room_kept(Location.of(place).local):
             with contextlib.suppress(HamletError):  # who reads them says what is wrong
-                expect_reading(self.source().path)
+                expect_reading(self.source().path, place)
             yield self
 
     def tables(self, workload: NamedWorkload | None = None) -> Warehouse:

@@ -110,7 +110,7 @@ def run_in(
         logging.getLogger(PROGRESS).info("starting Dagster and Spark")
         from pipelines.ahead import start_spark
 
-        start_spark(events)
+        start_spark(events, warehouse)
         from dagster import DagsterExecutionInterruptedError
 
         from pipelines.instance import dagster_instance

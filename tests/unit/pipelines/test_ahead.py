@@ -1,0 +1,35 @@
+"""What a run is told ahead about how much it will read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.ahead import PARQUET, expect_reading
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    found: list[int] = []
+    monkeypatch.setattr("resources.spark.expect", found.append)
+    return found
+
+
+def test_files_and_stored_events_count_together(tmp_path: Path, told: list[int]) -> None:
+    inbox, stored = tmp_path / "inbox", tmp_path / "wh" / "events" / "day=2026-01-05"
+    inbox.mkdir()
+    stored.mkdir(parents=True)
+    (inbox / "a.csv").write_bytes(b"x" * 100)
+    (inbox / "b.parquet").write_bytes(b"x" * 10)
+    expect_reading(str(inbox), tmp_path / "none yet")
+    (stored / "part.parquet").write_bytes(b"x" * 1000)
+    (tmp_path / "wh" / "metrics.parquet").write_bytes(b"x" * 7)
+    expect_reading(str(inbox), tmp_path / "wh")
+    assert told == [100 + 10 * PARQUET, 100 + 1010 * PARQUET]
+
+
+def test_nothing_is_said_of_what_is_not_known(tmp_path: Path, told: list[int]) -> None:
+    (tmp_path / "a.csv").write_bytes(b"x")
+    expect_reading(str(tmp_path / "a.csv"), "s3://bucket/warehouse")
+    assert told == []
