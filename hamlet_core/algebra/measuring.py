@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -82,6 +83,19 @@ def joined(numbers: Sequence[Numbers]) -> Numbers:
         return numbers[0]
     mantissas, exponents = [one.mantissa for one in numbers], [one.exponent for one in numbers]
     return Numbers(np.concatenate(mantissas), np.concatenate(exponents))
+
+
+def appended(numbers: Sequence[Any]) -> Any:
+    """All rows, one after the other: `Numbers` of one arithmetic, or `Extremes` of one column."""
+    first = numbers[0]
+    if isinstance(first, Extremes):
+        return Extremes(pa.concat_arrays([one.values for one in numbers]))
+    return Numbers(
+        np.concatenate([one.mantissa for one in numbers]),
+        np.concatenate([one.exponent for one in numbers]),
+        None if first.digits is None else tuple(chain.from_iterable(one.digits for one in numbers)),
+        None if first.residue is None else np.concatenate([one.residue for one in numbers]),
+    )
 
 
 def chosen(numbers: Numbers, rows: npt.NDArray[np.bool_]) -> Numbers:

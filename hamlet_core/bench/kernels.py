@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hamlet_core.engines.hamlet.engine import Question, prepare, totals
 from hamlet_core.engines.hamlet.input.chunks import Stretch
-from hamlet_core.engines.hamlet.input.query_class import classes_of
+from hamlet_core.engines.hamlet.input.query_class import classes_of, reads_nothing
 from hamlet_core.engines.hamlet.passes import ClassPasses
 from hamlet_core.execution import prepared_questions
 from hamlet_core.results.counters import Work
@@ -48,7 +48,8 @@ def prepare_bench(
     questions, stream = prepared_questions(text, table, schema, arithmetic)
     specs = [question.spec for question in questions]
     classes = []
-    for own in classes_of([question.analysed for question in questions]):
+    whole = classes_of([question.analysed for question in questions])
+    for own in (own for one in whole for own in (one, *one.rest) if not reads_nothing(own, stream)):
         passes = prepare(own, specs, Stretch(stream), text, **force)
         classes.append(([questions[place] for place in own.places], passes))
     return Prepared(classes, arithmetic)

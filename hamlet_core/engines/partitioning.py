@@ -71,6 +71,17 @@ def partition(
     return Partitioning(order, bounds, group, _group_keys(stream, group_by, firsts[heads]))
 
 
+def coarser(
+    stream: Stream, partitioning: Partitioning, group_by: Sequence[str]
+) -> tuple[Integers, tuple[GroupKey, ...]]:
+    """By group of a partitioning its place among the groups that some of its attributes make; and these, as shown."""
+    _, partitions = np.unique(partitioning.group, return_index=True)
+    first = np.asarray(partitioning.bounds)[partitions]
+    rows = first if partitioning.order is None else np.asarray(partitioning.order)[first]
+    group, heads = _groups_of_rows(stream, group_by, rows)
+    return group, _group_keys(stream, group_by, rows[heads])
+
+
 def partition_texts(
     stream: Stream, attributes: Sequence[str], partitioning: Partitioning, numbers: Integers
 ) -> tuple[str, ...]:
@@ -103,13 +114,20 @@ def _groups(
     stream: Stream, equivalence: Sequence[str], group_by: Sequence[str], firsts: Integers
 ) -> tuple[Integers, Integers]:
     """The group of each partition, and a partition of each group; `firsts` is a row of each partition."""
-    everyone = np.arange(len(firsts))
     if set(equivalence) <= set(group_by):
+        everyone = np.arange(len(firsts))
         return everyone, everyone
+    return _groups_of_rows(stream, group_by, firsts)
+
+
+def _groups_of_rows(stream: Stream, group_by: Sequence[str], rows: Integers) -> tuple[Integers, Integers]:
+    """The group of each of these rows, and the place of a row of each group."""
     if not group_by:
-        return np.zeros(len(firsts), np.int64), everyone[:1]
-    rows = of_numbers(firsts)
-    factors = [_factorised(stream.columns[name], fill=True, rows=rows)[0] for name in dict.fromkeys(group_by)]
+        return np.zeros(len(rows), np.int64), np.arange(min(len(rows), 1))
+    taken = of_numbers(rows)
+    factors = [
+        _factorised(stream.columns[name], fill=True, rows=taken)[0] for name in dict.fromkeys(group_by)
+    ]
     codes = reduce(_combined, factors)
     _, heads, group = np.unique(codes.values, return_index=True, return_inverse=True)
     return group, heads

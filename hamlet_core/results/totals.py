@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from hamlet_core.algebra.aggregates import Shape
 from hamlet_core.algebra.arithmetic import Arithmetic, Unit
-from hamlet_core.algebra.measuring import Extremes, Numbers, plain
+from hamlet_core.algebra.measuring import Extremes, Numbers, appended, plain
 from hamlet_core.algebra.showing import MeasureColumns, Shown, shown
 from hamlet_core.language.syntax import Aggregate
 from hamlet_core.results.rows import PartialRow, result_schema
@@ -42,6 +42,22 @@ class Totals:
     trends: Numbers
     parts: tuple[Numbers | Extremes, ...]
     """In the order of `Shape.parts`."""
+
+
+def joined_totals(totals: Sequence[Totals]) -> Totals:
+    """Elements of one query that differ in their groups as one."""
+    if len(totals) == 1:
+        return totals[0]
+    offsets = np.cumsum([0, *(len(one.groups) for one in totals)])
+    return Totals(
+        totals[0].name,
+        np.concatenate([one.window_start for one in totals]),
+        np.concatenate([one.window_end for one in totals]),
+        np.concatenate([one.group + offset for one, offset in zip(totals, offsets, strict=False)]),
+        tuple(chain.from_iterable(one.groups for one in totals)),
+        appended([one.trends for one in totals]),
+        tuple(map(appended, zip(*(one.parts for one in totals), strict=True))),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from hamlet_core.algebra.measuring import Extremes, Numbers
 from hamlet_core.engines.hamlet.accumulators import Strand, lattice_strands, number_strands
 from hamlet_core.engines.hamlet.bursts.fold import burst_jobs
 from hamlet_core.engines.hamlet.input.chunks import Limits, Stretch, stretches
-from hamlet_core.engines.hamlet.input.query_class import QueryClass, class_events, classes_of
+from hamlet_core.engines.hamlet.input.query_class import QueryClass, class_events, classes_of, reads_nothing
 from hamlet_core.engines.hamlet.numbers.arenas import LatticeValues, ScaledValues
 from hamlet_core.engines.hamlet.numbers.columns import Keys, keys, scaled_columns, values_of_keys
 from hamlet_core.engines.hamlet.numbers.exact import Wholes, prime_count
@@ -27,7 +27,7 @@ from hamlet_core.engines.hamlet.passes import ClassPasses, Lattice, Results, Sca
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.results.counters import Work
 from hamlet_core.results.rows import decision_table
-from hamlet_core.results.totals import Totals
+from hamlet_core.results.totals import Totals, joined_totals
 from hamlet_core.sharing.log import summarised
 from hamlet_core.sharing.options import Sharing
 from hamlet_core.table.encode import Stream
@@ -76,9 +76,14 @@ def fold_workload(
         for way in ways:
             passes = [
                 prepare(own, specs, stretch, text, closed_form=closed_form, windows=way, sharing=sharing)
-                for own in classes
+                for whole in classes
+                for own in (whole, *whole.rest)
+                if not reads_nothing(own, stretch.stream)
             ]
-            found = {place: one for own in passes for place, one in _fold(questions, own, arithmetic)}
+            found: dict[int, list[Totals]] = {}
+            for own in passes:
+                for place, one in _fold(questions, own, arithmetic):
+                    found.setdefault(place, []).append(one)
         for own in passes:
             work.matched_events += own.matched
             work.kernel_events += own.folded
@@ -89,14 +94,14 @@ def fold_workload(
                 work.decisions.append(
                     decided.table(
                         [one.query.name for one in own.own.queries],
-                        (*own.own.queries[0].equivalence, *own.own.queries[0].group_by),
+                        own.own.partition,
                         own.events.partitioning,
                         own.stream,
                     )
                 )
         if sum(map(len, work.decisions)) > 2 * MOST_DECISIONS:
             work.decisions[:] = [summarised(decision_table(work.decisions), MOST_DECISIONS)]
-        yield [found[place] for place in range(len(questions))]
+        yield [joined_totals(found[place]) for place in range(len(questions))]
 
 
 def _fold(
@@ -114,7 +119,7 @@ def bytes_per_event(questions: Sequence[Question], classes: Sequence[QueryClass]
     for own in classes:
         predicates = len(own.local.conjunctions)
         count += 32 * bool(predicates) + 4 * predicates
-        count += 40 * bool(own.queries[0].equivalence or own.queries[0].group_by)
+        count += 40 * bool(own.partition)
         count += 40 * (not all(map(folds_by_bursts, own.queries)))
     return count
 
@@ -164,14 +169,14 @@ def _total(
         if "residue" in exact and not more:
             more = {"residue": np.zeros(int(alive.sum()), np.int64)}
         found[part] = Numbers(mantissa[alive], exponent[alive], **more)
-    rows = passes.jobs.rows[passes.spec_of[place]]
+    rows, groups = passes.rows_of(place)
     start = question.spec.origin + rows.index[alive] * question.spec.slide
     return Totals(
         question.analysed.query.name,
         start,
         start + question.spec.within,
         rows.group[alive],
-        passes.events.partitioning.groups,
+        groups,
         found[None],
         tuple(extremes[place, part] if part.role in LATTICE else found[part] for part in question.parts),
     )

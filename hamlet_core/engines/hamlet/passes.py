@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from hamlet_core.engines.hamlet.accumulators import Strand
 from hamlet_core.engines.hamlet.bursts import fold as bursts
-from hamlet_core.engines.hamlet.bursts.fold import Done
+from hamlet_core.engines.hamlet.bursts.fold import Done, Rows
 from hamlet_core.engines.hamlet.bursts.program import bursts_fold
 from hamlet_core.engines.hamlet.bursts.tables import BurstProgram
 from hamlet_core.engines.hamlet.events.fold import (
@@ -38,6 +38,7 @@ from hamlet_core.engines.hamlet.numbers.residues import residue_arena, times_con
 from hamlet_core.engines.hamlet.panes.choice import PRICES, RESIDUES
 from hamlet_core.engines.hamlet.panes.sliding import Sliding
 from hamlet_core.engines.hamlet.program.builder import grouped_strands
+from hamlet_core.engines.partitioning import coarser
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.pairs import compile_pairs
 from hamlet_core.sharing.options import Sharing
@@ -50,6 +51,9 @@ Results: TypeAlias = list[list[Any]]
 _BLOCK = 1 << 22
 """Residues that an arena may hold."""
 
+_VANISHED = 2200
+"""A double times two to the minus this is 0."""
+
 
 class Arithmetic(Protocol):
     """How the numbers of a pass are made and read out."""
@@ -59,6 +63,9 @@ class Arithmetic(Protocol):
 
     def read(self, arena: Any, at: npt.NDArray[np.int64]) -> Any:
         """The numbers at these addresses."""
+
+    def add(self, one: Any, other: Any) -> Any:
+        """Numbers as they are read out, added one to one."""
 
 
 class Scaled:
@@ -70,6 +77,12 @@ class Scaled:
     def read(self, arena: ScaledNumbers, at: npt.NDArray[np.int64]) -> Any:
         return arena.mantissa[at], arena.exponent[at]
 
+    def add(self, one: Any, other: Any) -> Any:
+        exponent = np.maximum(one[1], other[1])
+        parts = (np.ldexp(mantissa, np.maximum(own - exponent, -_VANISHED)) for mantissa, own in (one, other))
+        mantissa, grown = np.frexp(sum(parts))
+        return mantissa, np.where(mantissa == 0.0, ZERO_EXPONENT, exponent + grown)
+
 
 class Lattice:
     """Keys."""
@@ -79,6 +92,19 @@ class Lattice:
 
     def read(self, arena: LatticeNumbers, at: npt.NDArray[np.int64]) -> Any:
         return arena.key[at]
+
+    def add(self, one: Any, other: Any) -> Any:
+        return np.minimum(one, other)
+
+
+@dataclass(frozen=True, slots=True)
+class Coarser:
+    """Groups of a query that some of the attributes make by which rows of its class are kept apart."""
+
+    rows: Rows
+    into: npt.NDArray[np.int64]
+    """Row of the class, in its window specification -> row of the query."""
+    groups: tuple[str, ...]
 
 
 def folds_by_bursts(analysed: AnalysedQuery) -> bool:
@@ -113,11 +139,31 @@ class ClassPasses:
     pairs: Any = None
     conditions: Any = field(default_factory=dict)
     sliding: Sliding = field(init=False)
+    coarser: dict[int, Coarser] = field(default_factory=dict)
+    """By query that reports coarser groups than the rows of its class."""
 
     def __post_init__(self) -> None:
         self.sliding = Sliding(self.events, self.jobs, self.windows, self.sharing.equals)
         conditions, self.conditions = adjacent_conditions(self.own.queries)
         self.pairs, _ = compile_pairs(conditions, self.stream.columns, unit=self.stream.unit, text=self.text)
+        made: dict[Any, Coarser] = {}
+        for query, analysed in enumerate(self.own.queries):
+            key = self.spec_of[query], frozenset(analysed.group_by)
+            if key[1] != frozenset(self.own.group_by):
+                if key not in made:
+                    made[key] = self._coarser(key[0], analysed.group_by)
+                self.coarser[query] = made[key]
+
+    def _coarser(self, spec: int, group_by: Sequence[str]) -> Coarser:
+        rows, partitioning = self.jobs.rows[spec], self.events.partitioning
+        group, groups = coarser(self.stream, partitioning, group_by)
+        return Coarser(*bursts.numbered_rows(0, rows.index, group[rows.group]), groups)
+
+    def rows_of(self, query: int) -> tuple[Rows, tuple[str, ...]]:
+        """The rows of results of a query, and the texts of its groups."""
+        if query in self.coarser:
+            return self.coarser[query].rows, self.coarser[query].groups
+        return self.jobs.rows[self.spec_of[query]], self.events.partitioning.groups
 
     def forget(self) -> None:
         """Count and decide anew."""
@@ -141,6 +187,10 @@ class ClassPasses:
                 chosen = [strands[place] for place in places]
                 _put(found, places, self._events(chosen, spec, values, arithmetic))
         self.counted = True
+        for strand, results in zip(strands, found, strict=True):
+            if strand.query in self.coarser:
+                into = self.coarser[strand.query].into
+                results[:] = [_added_up(one, into, arithmetic) for one in results]
         return found
 
     def _by_bursts(self, strands: Sequence[Strand]) -> list[int]:
@@ -293,6 +343,32 @@ class ClassPasses:
         return int((last - first - (dead.searchsorted(last) - dead.searchsorted(first))).sum())
 
 
+def _added_up(numbers: Any, into: npt.NDArray[np.int64], arithmetic: Arithmetic) -> Any:
+    """Numbers by row, added to the rows they go into, of which none is left out; in pairs, so that few roundings meet."""
+    order = np.argsort(into, kind="stable")
+    numbers, into = _taken(numbers, order), into[order]
+    while len(into) and len(into) > into[-1] + 1:
+        place = np.arange(len(into))
+        first = np.ones(len(into), np.bool_)
+        first[1:] = into[1:] != into[:-1]
+        second = (place - np.maximum.accumulate(np.where(first, place, 0))) % 2 == 1
+        left = np.flatnonzero(second) - 1
+        total = arithmetic.add(_taken(numbers, left), _taken(numbers, left + 1))
+        for one, own in zip(_arrays(numbers), _arrays(total), strict=True):
+            one[left] = own
+        numbers, into = _taken(numbers, ~second), into[~second]
+    return numbers
+
+
+def _taken(numbers: Any, which: Any) -> Any:
+    """Copies of some of the numbers, which are an array, or a tuple of them."""
+    return tuple(one[which] for one in numbers) if isinstance(numbers, tuple) else numbers[which]
+
+
+def _arrays(numbers: Any) -> tuple[Any, ...]:
+    return numbers if isinstance(numbers, tuple) else (numbers,)
+
+
 def _put(found: Results, places: Sequence[int], results: Results) -> None:
     for place, own in zip(places, results, strict=True):
         found[place] = own
@@ -327,6 +403,11 @@ class _Residues:
         if self.limit is None:
             self.limit = max(1, min(len(self.moduli), _BLOCK // max(size, 1)))
         return residue_arena(size, self.all())
+
+    def add(self, one: Any, other: Any) -> Any:
+        primes = np.array(self.all(), np.uint64)
+        total = one + other  # below 2**62
+        return np.where(total >= primes, total - primes, total)
 
     def read(self, arena: Any, at: npt.NDArray[np.int64]) -> Any:
         taken = arena._replace(residue=arena.residue[at])

@@ -89,8 +89,7 @@ def burst_jobs(
         if len(partitioning.groups) == len(partitioning.group):
             row, own = np.arange(len(partition)), Rows(rows, index, group)
         else:
-            pairs, row = _numbered(group, index)
-            own = Rows(rows, pairs[1], pairs[0])
+            own, row = numbered_rows(rows, index, group)
         firsts.append(first)
         lasts.append(last)
         jobs.append(row + rows)
@@ -109,15 +108,15 @@ def burst_jobs(
     )
 
 
-def _numbered(group: Whole, index: Whole) -> tuple[tuple[Whole, Whole], Whole]:
-    """Distinct (group, window) pairs, and the place of each job's among them."""
+def numbered_rows(number: int, index: Whole, group: Whole) -> tuple[Rows, Whole]:
+    """A row for each distinct pair of window and group, from a number on, and the place of each given pair among them."""
     order = np.lexsort((index, group))
     new = np.ones(len(order), np.bool_)
     new[1:] = (np.diff(group[order]) != 0) | (np.diff(index[order]) != 0)
     row = np.empty(len(order), np.int64)
     row[order] = np.cumsum(new) - 1
     heads = order[new]
-    return (group[heads], index[heads]), row
+    return Rows(number, index[heads], group[heads]), row
 
 
 def burst_program(

@@ -1,4 +1,8 @@
-"""Queries of one class (one set of partition attributes) and the events they read, as the kernels want them."""
+"""Queries of one class (one set of partition attributes) and the events they read, as the kernels want them.
+
+The set counts, not which clause names an attribute (SEMANTICS 9). Queries of a class then differ in two things: in the
+groups by which they report, and in the partitions that an equivalence attribute without a value keeps from them.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,9 @@ from hamlet_core.engines.hamlet.input.frame import DEAD, Events, Predicates
 from hamlet_core.engines.hamlet.input.predicate_bits import LocalPredicates, Mask
 from hamlet_core.engines.partitioning import Partitioning, partition
 from hamlet_core.pattern.meaning import AnalysedQuery
-from hamlet_core.table.columns import frozen
+from hamlet_core.table.columns import frozen, validity
 from hamlet_core.table.encode import Stream
+from hamlet_core.template.sharable import partition_of
 
 _NO_BITS = np.zeros((0, 1), np.uint64)
 _NO_ROWS = np.zeros(0, np.int64)
@@ -34,26 +39,75 @@ class ClassEvents:
 
 @dataclass(frozen=True, slots=True)
 class QueryClass:
-    """Queries with the same partition attributes, and what does not depend on the events they read."""
+    """Queries with the same set of partition attributes, and what does not depend on the events they read."""
 
     places: tuple[int, ...]
     """Of the queries in their workload."""
     queries: tuple[AnalysedQuery, ...]
     local: LocalPredicates
+    equivalence: tuple[str, ...]
+    """An event without a value of one of these is not read: it is in no partition of some of the queries."""
+    group_by: tuple[str, ...]
+    """Rows of results are kept apart by these, the GROUP-BY attributes of all queries; some may report coarser groups."""
+    absent: tuple[str, ...] = ()
+    """If there are any, only events without a value of one of these are read."""
+    rest: tuple[QueryClass, ...] = ()
+    """Some of the queries, for the events that they read and that this class does not."""
     programs: dict[Any, Any] = field(default_factory=dict)
     """Mutable: tables that stretches of the stream have in common."""
+
+    @property
+    def partition(self) -> tuple[str, ...]:
+        """The partition attributes, each once."""
+        return tuple(dict.fromkeys((*self.equivalence, *self.group_by)))
 
 
 def classes_of(queries: Sequence[AnalysedQuery]) -> list[QueryClass]:
     """The classes of a workload."""
-    found: dict[Any, list[int]] = {}
+    found: dict[tuple[str, ...], list[int]] = {}
     for place, one in enumerate(queries):
-        found.setdefault((frozenset(one.equivalence), frozenset(one.group_by)), []).append(place)
-    classes = []
-    for places in found.values():
-        own = tuple(queries[place] for place in places)
-        classes.append(QueryClass(tuple(places), own, LocalPredicates.of(own)))
-    return classes
+        found.setdefault(partition_of(one), []).append(place)
+    return [_whole_class(queries, places) for places in found.values()]
+
+
+def _whole_class(queries: Sequence[AnalysedQuery], places: Sequence[int]) -> QueryClass:
+    """The class of these queries; what not all of them read is in its `rest`."""
+    members: dict[frozenset[str], list[int]] = {}
+    for place in places:
+        members.setdefault(frozenset(queries[place].equivalence), []).append(place)
+    everyone = frozenset().union(*members)
+    rest = (_class(queries, own, everyone - named) for named, own in members.items() if named != everyone)
+    return _class(queries, places, frozenset(), tuple(rest))
+
+
+def _class(
+    queries: Sequence[AnalysedQuery],
+    places: Sequence[int],
+    absent: frozenset[str],
+    rest: tuple[QueryClass, ...] = (),
+) -> QueryClass:
+    own = tuple(queries[place] for place in places)
+    equivalence = dict.fromkeys(name for one in own for name in one.equivalence)
+    group_by = dict.fromkeys(name for one in own for name in one.group_by)
+    local = LocalPredicates.of(own)
+    return QueryClass(
+        tuple(places), own, local, tuple(equivalence), tuple(group_by), tuple(sorted(absent)), rest
+    )
+
+
+def reads_nothing(own: QueryClass, stream: Stream) -> bool:
+    """Whether the class is one for events without certain values, and there are none."""
+    return bool(own.absent) and not _lacks(stream, own.absent).any()
+
+
+def _lacks(stream: Stream, attributes: Sequence[str]) -> Any:
+    """Where an event has no value of one of the attributes."""
+    found = np.zeros(len(stream), np.bool_)
+    for name in attributes:
+        valid = validity(stream.columns[name].array)
+        if valid is not None:
+            found |= ~valid
+    return found
 
 
 def class_events(own: QueryClass, stream: Stream, text: str) -> ClassEvents:
@@ -64,8 +118,8 @@ def class_events(own: QueryClass, stream: Stream, text: str) -> ClassEvents:
     codes = {name: code for code, name in enumerate([*known, *sorted(wanted - set(known))])}
     masks = own.local.masks(stream, text)
     code = _without_dead(_codes(stream, codes), codes, masks, own.local)
-    first = own.queries[0]
-    partitioning = partition(stream, first.equivalence, first.group_by, None)
+    keep = _lacks(stream, own.absent) if own.absent else None
+    partitioning = partition(stream, own.equivalence, own.group_by, keep)
     order = partitioning.order
     bits = _bits(masks, len(stream))
     events = Events(frozen(stream.time), frozen(code), frozen(bits), frozen(_NO_ROWS))
