@@ -21,6 +21,7 @@ from tests.mutants.faults import FAULTS, Fault
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = (
     "tests/golden/test_cases.py",
+    "tests/properties/test_classes.py",
     "tests/properties/test_workloads.py",
     "tests/properties/test_differential.py",
     "tests/properties/test_metamorphic.py",

@@ -312,6 +312,24 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     ),
     # --- the compiled engine: classes and numbers
     Fault(
+        "who groups by an attribute has no group without it, where another query asks for a value",
+        ENGINE,
+        "for own in (whole, *whole.rest)",
+        "for own in (whole,)",
+    ),
+    Fault(
+        "events without a value are in partitions of equivalence",
+        CLASSES,
+        "keep = _lacks(stream, own.absent) if own.absent else None",
+        "keep = None",
+    ),
+    Fault(
+        "coarser groups report some of their partitions",
+        "engines/hamlet/passes.py",
+        "total = arithmetic.add(_taken(numbers, left), _taken(numbers, left + 1))",
+        "total = _taken(numbers, left)",
+    ),
+    Fault(
         "a window that begins at a cut is in two stretches",
         "engines/hamlet/input/chunks.py",
         "spec.indices(last).stop if high is None else _from(spec, high),",
