@@ -44,19 +44,21 @@ class GraphletPlan:
     """The burst kernel folds a burst for each query at once, unless graphlets are kept everywhere."""
 
 
-def graphlet_plans(workload: Sequence[AnalysedQuery]) -> tuple[GraphletPlan, ...]:
-    """In the order of the classes of the workload, and of the queries in each."""
-    return tuple(plan for own in classes_of(workload) for plan in _of_class(own))
+def graphlet_plans(
+    workload: Sequence[AnalysedQuery], *, everywhere: bool = False
+) -> tuple[GraphletPlan, ...]:
+    """In the order of the classes of the workload, and of the queries in each; `everywhere` as in `Sharing`."""
+    return tuple(plan for own in classes_of(workload) for plan in _of_class(own, everywhere))
 
 
-def _of_class(own: QueryClass) -> Iterator[GraphletPlan]:
+def _of_class(own: QueryClass, everywhere: bool) -> Iterator[GraphletPlan]:
     strands = _strands(own.queries)
     for window in dict.fromkeys(map(window_of, own.queries)):
         here = [one for one in strands if window_of(one.analysed) == window]
-        for closed_form in (False, True):
-            chosen = [one for one in here if folds_by_bursts(one.analysed) == closed_form]
+        closed = [] if everywhere else [one for one in here if folds_by_bursts(one.analysed)]
+        for chosen in ([one for one in here if one not in closed], closed):
             for group in _groups(own, chosen):
-                yield _plan(own, chosen, group, closed_form=closed_form)
+                yield _plan(own, chosen, group, closed_form=chosen is closed)
 
 
 def _strands(queries: Sequence[AnalysedQuery]) -> list[Strand]:

@@ -77,7 +77,7 @@ def _graphlets(
     from hamlet_core.describe.graphlets import graphlet_plans  # it loads the compiler
 
     lines: dict[int, list[str]] = {}
-    for one in graphlet_plans(queries):
+    for one in graphlet_plans(queries, everywhere=sharing.everywhere):
         place = whole.queries[one.queries[0]].partition_class
         everyone = whole.classes[place].template.queries
         names = names_of([whole.queries[query].name for query in one.queries], everyone)
