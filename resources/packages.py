@@ -96,7 +96,7 @@ def _uv(log: Path) -> list[str]:
         settings = uv_settings(listing, os.environ)
         if settings is None:
             return []
-        _run([*pip, "install", *CHECKED, "--requirement", str(UV_FILE)], log)
+        _run([*pip, "install", *CHECKED, "--only-binary=:all:", "--requirement", str(UV_FILE)], log)
     except Refused:
         raise
     except (OSError, subprocess.CalledProcessError):
