@@ -41,7 +41,7 @@ from hamlet_core.template.plan import QueryPlan, plan_query
 from hamlet_core.windows import WindowSpec
 
 if TYPE_CHECKING:
-    from hamlet_core.engines.hamlet.engine import Question
+    from hamlet_core.engines.hamlet.engine import WindowedQuery
 
 MOST_WINDOWS = 100_000_000
 """Of one query in one run."""
@@ -238,11 +238,11 @@ def _fold(
     shapes = shapes_of(analysed, numbers)
     if options.engine == DEFAULT_ENGINE:
         work = Work()
-        questions = _questions(analysed, specs, shapes)
-        stretches = _compiled_engine().fold_workload(
-            questions, stream, numbers.name, work, text, sharing=options.sharing
+        windowed = _windowed(analysed, specs, shapes)
+        chunks = _compiled_engine().fold_workload(
+            windowed, stream, numbers.name, work, text, sharing=options.sharing
         )
-        return Folded(stream, shapes, numbers, work, stretches)
+        return Folded(stream, shapes, numbers, work, chunks)
     rows: list[PartialRow] = []
     matched = 0
     for one, spec in zip(analysed, specs, strict=True):
@@ -276,23 +276,23 @@ def _compiled_engine() -> ModuleType:
     return engine
 
 
-def _questions(
+def _windowed(
     analysed: tuple[AnalysedQuery, ...], specs: list[WindowSpec], shapes: Mapping[str, Shape]
-) -> list[Question]:
+) -> list[WindowedQuery]:
     engine = _compiled_engine()
     return [
-        engine.Question(one, spec, shapes[one.query.name].parts)
+        engine.WindowedQuery(one, spec, shapes[one.query.name].parts)
         for one, spec in zip(analysed, specs, strict=True)
     ]
 
 
-def prepared_questions(
+def windowed_queries(
     workload: Workload | str, events: pa.Table, schema: EventSchema, arithmetic: str
-) -> tuple[list[Question], Stream]:
+) -> tuple[list[WindowedQuery], Stream]:
     """What the compiled engine folds: for benchmarks that time its kernels alone."""
     analysed = _meaning(workload)
     stream, specs = _encoded(analysed, _text(workload), events, schema)
-    return _questions(analysed, specs, shapes_of(analysed, ARITHMETICS[arithmetic])), stream
+    return _windowed(analysed, specs, shapes_of(analysed, ARITHMETICS[arithmetic])), stream
 
 
 def _window_spec(analysed: AnalysedQuery, stream: Stream, text: str) -> WindowSpec:

@@ -134,20 +134,20 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def invariants() -> Iterator[None]:
-    """Every automaton, every set of twins and every analysed query is checked as soon as it is made."""
+    """Every automaton, every set of ambiguous pairs and every analysed query is checked as soon as it is made."""
     from hamlet_core.pattern import meaning
-    from hamlet_core.pattern.invariants import check_analysed, check_automaton, check_twins
+    from hamlet_core.pattern.invariants import check_ambiguous_pairs, check_analysed, check_automaton
 
-    construct, twins, analyse = meaning.construct, meaning.twins, meaning.analyse
+    construct, ambiguous_pairs, analyse = meaning.construct, meaning.ambiguous_pairs, meaning.analyse
 
     def checked_construct(*arguments):
         automaton = construct(*arguments)
         check_automaton(automaton)
         return automaton
 
-    def checked_twins(automaton):
-        found = twins(automaton)
-        check_twins(automaton, found)
+    def checked_ambiguous_pairs(automaton):
+        found = ambiguous_pairs(automaton)
+        check_ambiguous_pairs(automaton, found)
         return found
 
     def checked_analyse(*arguments):
@@ -157,7 +157,7 @@ def invariants() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(meaning, "construct", checked_construct)
-        patch.setattr(meaning, "twins", checked_twins)
+        patch.setattr(meaning, "ambiguous_pairs", checked_ambiguous_pairs)
         patch.setattr(meaning, "analyse", checked_analyse)
         yield
 

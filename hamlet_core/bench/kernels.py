@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from hamlet_core.engines.hamlet.engine import Question, prepare, totals
-from hamlet_core.engines.hamlet.input.chunks import Stretch
+from hamlet_core.engines.hamlet.engine import WindowedQuery, prepare, totals
+from hamlet_core.engines.hamlet.input.chunks import Chunk
 from hamlet_core.engines.hamlet.input.query_class import classes_of, reads_nothing
 from hamlet_core.engines.hamlet.passes import ClassPasses
-from hamlet_core.execution import prepared_questions
+from hamlet_core.execution import windowed_queries
 from hamlet_core.results.counters import Work
 from hamlet_core.results.totals import Totals
 from hamlet_core.table.encode import EventSchema
@@ -21,16 +21,14 @@ from hamlet_core.table.encode import EventSchema
 class Prepared:
     """A workload over encoded events, partitioned and sliced into windows, its programs made by the first fold."""
 
-    classes: list[tuple[list[Question], ClassPasses]]
+    classes: list[tuple[list[WindowedQuery], ClassPasses]]
     arithmetic: str
 
     def fold(self) -> list[Totals]:
         """Run the kernels and read their results, as if for the first time."""
         for _, passes in self.classes:
             passes.forget()
-        return [
-            one for questions, passes in self.classes for one in totals(questions, passes, self.arithmetic)
-        ]
+        return [one for windowed, passes in self.classes for one in totals(windowed, passes, self.arithmetic)]
 
     def work(self) -> Work:
         """What the last fold decided."""
@@ -45,11 +43,11 @@ def prepare_bench(
     text: str, table: pa.Table, schema: EventSchema, *, arithmetic: str = "scaled", **force: Any
 ) -> Prepared:
     """Encode a workload's events; `force`: keywords of `engine.fold_workload`."""
-    questions, stream = prepared_questions(text, table, schema, arithmetic)
-    specs = [question.spec for question in questions]
+    windowed, stream = windowed_queries(text, table, schema, arithmetic)
+    specs = [query.spec for query in windowed]
     classes = []
-    whole = classes_of([question.analysed for question in questions])
+    whole = classes_of([query.analysed for query in windowed])
     for own in (own for one in whole for own in (one, *one.rest) if not reads_nothing(own, stream)):
-        passes = prepare(own, specs, Stretch(stream), text, **force)
-        classes.append(([questions[place] for place in own.places], passes))
+        passes = prepare(own, specs, Chunk(stream), text, **force)
+        classes.append(([windowed[place] for place in own.places], passes))
     return Prepared(classes, arithmetic)

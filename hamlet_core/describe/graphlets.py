@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hamlet_core.algebra.aggregates import LATTICE, Component, Role, components
 from hamlet_core.algebra.arithmetic import ARITHMETICS
-from hamlet_core.engines.hamlet.accumulators import UNIT_WEIGHT, Strand, number_strands
+from hamlet_core.engines.hamlet.accumulators import UNIT_WEIGHT, Accumulator, number_accumulators
 from hamlet_core.engines.hamlet.engine import with_magnitudes
 from hamlet_core.engines.hamlet.events.fold import adjacent_conditions
 from hamlet_core.engines.hamlet.input.query_class import QueryClass, classes_of
@@ -52,16 +52,16 @@ def graphlet_plans(
 
 
 def _of_class(own: QueryClass, everywhere: bool) -> Iterator[GraphletPlan]:
-    strands = _strands(own.queries)
+    accumulators = _accumulators(own.queries)
     for window in dict.fromkeys(map(window_of, own.queries)):
-        here = [one for one in strands if window_of(one.analysed) == window]
+        here = [one for one in accumulators if window_of(one.analysed) == window]
         closed = [] if everywhere else [one for one in here if folds_by_bursts(one.analysed)]
         for chosen in ([one for one in here if one not in closed], closed):
             for group in _groups(own, chosen):
                 yield _plan(own, chosen, group, closed_form=chosen is closed)
 
 
-def _strands(queries: Sequence[AnalysedQuery]) -> list[Strand]:
+def _accumulators(queries: Sequence[AnalysedQuery]) -> list[Accumulator]:
     scaled = ARITHMETICS["scaled"]
     parts = [with_magnitudes(components(one.query.aggregates, one.operands, scaled)) for one in queries]
     columns: dict[Component, int] = {}
@@ -72,25 +72,27 @@ def _strands(queries: Sequence[AnalysedQuery]) -> list[Strand]:
             if part.attribute is None
             else known.setdefault((part.attribute, part.role), len(known))
         )
-    return number_strands(queries, parts, columns)
+    return number_accumulators(queries, parts, columns)
 
 
-def _groups(own: QueryClass, strands: Sequence[Strand]) -> list[Group]:
+def _groups(own: QueryClass, accumulators: Sequence[Accumulator]) -> list[Group]:
     """Every group of two or more, whether it can gain or not."""
     _, conditions = adjacent_conditions(own.queries)
-    types = sorted(set().union(*(one.analysed.automaton.types() for one in strands)))
+    types = sorted(set().union(*(one.analysed.automaton.types() for one in accumulators)))
     codes = {name: code for code, name in enumerate(types)}
-    builder = builder_of(strands, codes, own.local.predicates, conditions, 0)
+    builder = builder_of(accumulators, codes, own.local.predicates, conditions, 0)
     builder.find_equals(share=True)
     if len(builder.paths()) < 2:
         return []
-    return Finder(strands, builder.paths(), builder.folds, builder.same).groups(everywhere=True)
+    return Finder(accumulators, builder.paths(), builder.folds, builder.same).groups(everywhere=True)
 
 
-def _plan(own: QueryClass, strands: Sequence[Strand], group: Group, *, closed_form: bool) -> GraphletPlan:
+def _plan(
+    own: QueryClass, accumulators: Sequence[Accumulator], group: Group, *, closed_form: bool
+) -> GraphletPlan:
     first, position = group.places[0]
-    paths = access_paths(strands[first].analysed)
-    widths = [strands[place[0]].width for place in group.places]
+    paths = access_paths(accumulators[first].analysed)
+    widths = [accumulators[place[0]].width for place in group.places]
     everyone = sum(len(queries) * width for queries, width in zip(group.queries, widths, strict=True))
     return GraphletPlan(
         group.type,

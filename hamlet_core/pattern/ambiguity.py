@@ -1,7 +1,7 @@
 """Can the pattern bind one sequence of events in two ways? Decided on event types alone (SEMANTICS 3).
 
-Two positions are *twins* if some sequence of types is accepted by two paths that differ there. No twins: a path is a
-trend, and counting paths is counting trends. Otherwise the engines determinise over sets of positions.
+Two positions are an *ambiguous pair* if some sequence of types is accepted by two paths that differ there. Without such a
+pair a path is a trend, and counting paths is counting trends. Otherwise the engines determinise over sets of positions.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _closure(automaton: Automaton, seeds: Iterable[int], step: dict[int, tuple[i
     return found
 
 
-def twins(automaton: Automaton) -> frozenset[Pair]:
+def ambiguous_pairs(automaton: Automaton) -> frozenset[Pair]:
     """Pairs of different positions at which two paths of one accepted sequence of types stand."""
     forward = _closure(automaton, (start.position for start in automaton.starts), successors(automaton))
     backward = _closure(automaton, (end.position for end in automaton.ends), predecessors(automaton))

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, assert_never
 
 from hamlet_core.errors import InvariantError
 from hamlet_core.language import syntax
-from hamlet_core.pattern.ambiguity import Pair, predecessors, successors, twins
+from hamlet_core.pattern.ambiguity import Pair, ambiguous_pairs, predecessors, successors
 from hamlet_core.pattern.automaton import Automaton, Border, Gap
 from hamlet_core.pattern.meaning import AnalysedQuery
 
@@ -106,13 +106,13 @@ def _reached(borders: Iterable[Border], step: Mapping[int, tuple[int, ...]]) -> 
 # --- ambiguity -----------------------------------------------------------------------------------
 
 
-def check_twins(automaton: Automaton, found: frozenset[Pair], stage: str = "ambiguity") -> None:
-    """Twins are different positions of one type, each the twin of its twin; raises InvariantError E901."""
+def check_ambiguous_pairs(automaton: Automaton, found: frozenset[Pair], stage: str = "ambiguity") -> None:
+    """Ambiguous pairs are different positions of one type, in both orders; raises InvariantError E901."""
     for one, other in found:
         if one == other or automaton.positions[one].type != automaton.positions[other].type:
-            _broken(stage, f"positions {one} and {other} cannot be twins")
+            _broken(stage, f"positions {one} and {other} cannot be ambiguous pairs")
         if (other, one) not in found:
-            _broken(stage, f"{one} is a twin of {other}, but not the other way round")
+            _broken(stage, f"{one} is ambiguous with {other}, but not the other way round")
 
 
 # --- the query -----------------------------------------------------------------------------------
@@ -126,9 +126,9 @@ def check_analysed(analysed: AnalysedQuery, stage: str = "meaning") -> None:
     automaton = analysed.automaton
     check_automaton(automaton, stage)
     check_against_syntax(analysed.query.pattern, automaton, stage)
-    check_twins(automaton, twins(automaton), stage)
-    if analysed.ambiguous != bool(twins(automaton)):
-        _broken(stage, "the query is called ambiguous and has no twins, or the other way round")
+    check_ambiguous_pairs(automaton, ambiguous_pairs(automaton), stage)
+    if analysed.ambiguous != bool(ambiguous_pairs(automaton)):
+        _broken(stage, "the query is called ambiguous and has no ambiguous pairs, or the other way round")
     bound = _aliases(automaton)
     if any(condition.alias not in bound for condition in analysed.local):
         _broken(stage, "a local condition reads an alias that is not bound")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hamlet_core.errors import QueryMeaningError
 from hamlet_core.language import syntax
-from hamlet_core.pattern.ambiguity import ambiguous_aliases, reachable_sets, twins
+from hamlet_core.pattern.ambiguity import ambiguous_aliases, ambiguous_pairs, reachable_sets
 from hamlet_core.pattern.automaton import Automaton
 from hamlet_core.pattern.conditions import (
     KINDS,
@@ -93,7 +93,7 @@ class _Analysis:
         local, adjacent, equivalence = self.conjuncts()
         self.check_edges(automaton, adjacent)
         self.check_returns()
-        found = twins(automaton)
+        found = ambiguous_pairs(automaton)
         analysed = AnalysedQuery(
             self.query,
             automaton,

@@ -39,7 +39,7 @@ class Folded:
     shapes: Mapping[str, Shape]
     numbers: Arithmetic
     work: Work
-    stretches: Iterator[list[Totals]] | None = None
+    chunks: Iterator[list[Totals]] | None = None
     rows: list[PartialRow] | None = None
 
     @property
@@ -53,7 +53,7 @@ class Folded:
 
     def part(self, finished: frozenset[str]) -> Part:
         """Result rows of these queries, and rows of the others that can be shipped and added up."""
-        if self.stretches is None:
+        if self.chunks is None:
             rows = self.rows or []
             done = partial_table(row for row in rows if row.query in finished)
             merged = merged_rows(done, self.shapes, self.numbers)
@@ -61,7 +61,7 @@ class Folded:
             others = partial_table(row for row in rows if row.query not in finished)
             return Part(shown, others, len(self.stream), decision_table(self.work.decisions))
         units, tables, open_rows = self.units, [], []
-        for totals in in_batches(self.stretches):
+        for totals in in_batches(self.chunks):
             done, others = _divided(totals, finished)
             tables.append(totals_table(done, self.shapes, units, self.numbers, self.stream.time_type))
             open_rows += partial_rows(others, self.shapes, units, self.numbers)

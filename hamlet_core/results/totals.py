@@ -102,10 +102,10 @@ def totals_table(
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def in_batches(stretches: Iterable[list[Totals]]) -> Iterator[list[Totals]]:
-    """Totals of successive stretches of time together, until there are `BATCH` rows: large tables have few pieces."""
+def in_batches(chunks: Iterable[list[Totals]]) -> Iterator[list[Totals]]:
+    """Totals of successive chunks of time together, until there are `BATCH` rows: large tables have few pieces."""
     batch: list[Totals] = []
-    for totals in stretches:
+    for totals in chunks:
         batch += totals
         if sum(len(one.group) for one in batch) >= BATCH:
             yield batch

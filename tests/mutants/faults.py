@@ -330,7 +330,7 @@ def _over_all(fold: PathFold, element: Element) -> Element:
         "total = _taken(numbers, left)",
     ),
     Fault(
-        "a window that begins at a cut is in two stretches",
+        "a window that begins at a cut is in two chunks",
         "engines/hamlet/input/chunks.py",
         "spec.indices(last).stop if high is None else _from(spec, high),",
         "spec.indices(last).stop if high is None else _from(spec, high) + 1,",

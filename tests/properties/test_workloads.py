@@ -9,18 +9,18 @@ import pytest
 from hamlet_core.engines.hamlet import engine
 from hamlet_core.engines.hamlet.bursts import layout
 from hamlet_core.engines.hamlet.equal_states import equal_totals
-from hamlet_core.engines.hamlet.input.chunks import Limits, stretches
+from hamlet_core.engines.hamlet.input.chunks import Limits, chunks
 from hamlet_core.engines.hamlet.program import equal_states
 from tests.properties import agreement, workloads
 from tests.properties.constructs import AGGREGATES, CLAUSES, PATTERNS, constructs
 
 ALL = PATTERNS | CLAUSES | AGGREGATES
 CUT = (None, Limits(bytes=10, overlap=0), Limits(rows=4, overlap=1))
-"""How streams are cut into stretches, in turn."""
+"""How streams are cut into chunks, in turn."""
 
 
 class Cutting:
-    """In place of `stretches`: cuts as told, and counts the stretches of a stream."""
+    """In place of `chunks`: cuts as told, and counts the chunks of a stream."""
 
     def __init__(self, limits):
         self.limits = limits
@@ -29,9 +29,9 @@ class Cutting:
     def __call__(self, stream, specs, bytes_per_event, limits):
         size = bytes_per_event if self.limits is None else 1
         count = 0
-        for stretch in stretches(stream, specs, size, self.limits or limits):
+        for chunk in chunks(stream, specs, size, self.limits or limits):
             count += 1
-            yield stretch
+            yield chunk
         self.most = max(self.most, count)
 
 
@@ -55,7 +55,7 @@ def check(seeds):
         cutting, equals = Cutting(CUT[seed % len(CUT)]), Equals()
         policy = "never" if seed % 4 == 0 else "dynamic"
         with (
-            mock.patch.object(engine, "stretches", cutting),
+            mock.patch.object(engine, "chunks", cutting),
             mock.patch.object(layout, "equal_totals", equals),
             mock.patch.object(equal_states, "equal_totals", equals),
         ):
@@ -66,7 +66,7 @@ def check(seeds):
             assert one.kernel_events > 0 or one.result_rows == 0, (seed, case)
         reached.update(name for query in case.workload.queries for name in constructs(query))
         reached.update(_merits(case, counters))
-        reached["stretches"] += cutting.most > 1
+        reached["chunks"] += cutting.most > 1
         reached["shared totals"] += equals.shared > 0
         assert policy == "dynamic" or not equals.shared, (seed, case)
     return reached
@@ -86,7 +86,7 @@ def test_engines_agree_on_large_workloads():
     reached = check(range(200))
     assert {name: reached[name] for name in ALL if not reached[name]} == {}
     assert reached["rows"] > 100
-    assert reached["stretches"] > 30
+    assert reached["chunks"] > 30
     assert reached["shared totals"] > 20
 
 
@@ -98,7 +98,7 @@ def test_engines_agree_on_twenty_thousand_large_workloads():
         "several queries",
         "rows",
         "bursts",
-        "stretches",
+        "chunks",
         "shared totals",
         "limits of types",
         "time stamps",

@@ -1,7 +1,7 @@
-"""What is folded: a strand is one running total of one query, with the sums that ride on it.
+"""What is folded: an accumulator is one running total of one query, with the sums that ride on it.
 
-Numbers: a query is one strand, its COUNT(*), and its COUNT(E), SUM and AVG ride on it as derivatives. Lattice: every
-MIN and MAX is a strand of its own, each event multiplying it by the event's key.
+Numbers: a query is one accumulator, its COUNT(*), and its COUNT(E), SUM and AVG ride on it as derivatives. Lattice: every
+MIN and MAX is an accumulator of its own, each event multiplying it by the event's key.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UNIT_WEIGHT = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Rider:
+class AttributeSum:
     """A derivative: adds the attribute (`column` of the values; UNIT_WEIGHT: 1) of every event bound to `alias`."""
 
     alias: str
@@ -27,31 +27,33 @@ class Rider:
 
 
 @dataclass(frozen=True, slots=True)
-class Strand:
-    """A running total of one query: its element is (total, one number per rider)."""
+class Accumulator:
+    """A running total of one query: its element is (total, one number per attribute sum)."""
 
     query: int
     analysed: AnalysedQuery
-    riders: tuple[Rider, ...] = ()
-    weight: Rider | None = None
+    attribute_sums: tuple[AttributeSum, ...] = ()
+    weight: AttributeSum | None = None
     """Lattice: events bound to the alias multiply the total by their key; other events by 1."""
     instead: Automaton | None = None
     """Fold this automaton over the query's positions instead of its own, and give out a total per position."""
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Strands of one workload with equal keys are equal."""
-        return self.query, self.riders, self.weight, self.instead
+        """Accumulators of one workload with equal keys are equal."""
+        return self.query, self.attribute_sums, self.weight, self.instead
 
     def added(self, alias: str) -> tuple[Any, ...]:
-        """What an event bound to the alias adds: a column per rider, then that of the weight; None for nothing."""
-        riders = (*self.riders, *([self.weight] if self.weight else []))
-        return tuple(rider.column if rider.alias == alias else None for rider in riders)
+        """What an event bound to the alias adds: a column per sum, then that of the weight; None for nothing."""
+        attribute_sums = (*self.attribute_sums, *([self.weight] if self.weight else []))
+        return tuple(
+            attribute_sum.column if attribute_sum.alias == alias else None for attribute_sum in attribute_sums
+        )
 
     @property
     def width(self) -> int:
         """Numbers per element."""
-        return 1 + len(self.riders)
+        return 1 + len(self.attribute_sums)
 
     @property
     def automaton(self) -> Automaton:
@@ -64,26 +66,26 @@ class Strand:
         return 1 if self.instead is None else len(self.instead.positions)
 
 
-def number_strands(
+def number_accumulators(
     queries: Sequence[AnalysedQuery], parts: Sequence[Sequence[Component]], columns: dict[Component, int]
-) -> list[Strand]:
-    """One strand per query: riders for every component that is no extreme, in the order of `parts`."""
+) -> list[Accumulator]:
+    """One accumulator per query: attribute sums for every component that is no extreme, in the order of `parts`."""
     return [
-        Strand(
+        Accumulator(
             place,
             analysed,
-            tuple(Rider(part.alias, columns[part]) for part in own if part.role not in LATTICE),
+            tuple(AttributeSum(part.alias, columns[part]) for part in own if part.role not in LATTICE),
         )
         for place, (analysed, own) in enumerate(zip(queries, parts, strict=True))
     ]
 
 
-def lattice_strands(
+def lattice_accumulators(
     queries: Sequence[AnalysedQuery], parts: Sequence[Sequence[Component]], columns: dict[Component, int]
-) -> list[Strand]:
-    """One strand per MIN and MAX of each query, in the order of `parts`."""
+) -> list[Accumulator]:
+    """One accumulator per MIN and MAX of each query, in the order of `parts`."""
     return [
-        Strand(place, analysed, weight=Rider(part.alias, columns[part]))
+        Accumulator(place, analysed, weight=AttributeSum(part.alias, columns[part]))
         for place, (analysed, own) in enumerate(zip(queries, parts, strict=True))
         for part in own
         if part.role in LATTICE

@@ -15,9 +15,9 @@ import numpy as np
 from hamlet_core.algebra.aggregates import LATTICE, Component, Role
 from hamlet_core.algebra.arithmetic import PRIME
 from hamlet_core.algebra.measuring import Extremes, Numbers
-from hamlet_core.engines.hamlet.accumulators import Strand, lattice_strands, number_strands
+from hamlet_core.engines.hamlet.accumulators import Accumulator, lattice_accumulators, number_accumulators
 from hamlet_core.engines.hamlet.bursts.fold import burst_jobs
-from hamlet_core.engines.hamlet.input.chunks import Limits, Stretch, stretches
+from hamlet_core.engines.hamlet.input.chunks import Chunk, Limits, chunks
 from hamlet_core.engines.hamlet.input.query_class import QueryClass, class_events, classes_of, reads_nothing
 from hamlet_core.engines.hamlet.numbers.arenas import LatticeValues, ScaledValues
 from hamlet_core.engines.hamlet.numbers.columns import Keys, keys, scaled_columns, values_of_keys
@@ -38,7 +38,7 @@ MOST_DECISIONS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class WindowedQuery:
     """One query as the engine needs it; `parts` are the components of its aggregates."""
 
     analysed: AnalysedQuery
@@ -47,7 +47,7 @@ class Question:
 
 
 def fold_workload(
-    questions: Sequence[Question],
+    windowed: Sequence[WindowedQuery],
     stream: Stream,
     arithmetic: str,
     work: Work,
@@ -58,9 +58,9 @@ def fold_workload(
     limits: Limits = Limits(),
     sharing: Sharing = Sharing(),
 ) -> Iterator[list[Totals]]:
-    """Totals of every query, in order, stretch by stretch of the stream; adds to `work` what the kernels did.
+    """Totals of every query, in order, chunk by chunk of the stream; adds to `work` what the kernels did.
 
-    The windows of a query come in order of time, each in one stretch only; `limits` bound what is at hand at once.
+    The windows of a query come in order of time, each in one chunk only; `limits` bound what is at hand at once.
 
     Forced for measurements: `closed_form` False folds every event of a burst; `windows` "lanes" or "panes" decides
     how sliding windows are folded (patterns that have no pane maps keep lanes).
@@ -70,19 +70,19 @@ def fold_workload(
     No events are folded in every way: that compiles all kernels that events might need, before there are any.
     """
     ways = (windows,) if len(stream) or windows != "auto" else ("panes", "lanes")
-    specs = [question.spec for question in questions]
-    classes = classes_of([question.analysed for question in questions])
-    for stretch in stretches(stream, specs, bytes_per_event(questions, classes), limits):
+    specs = [query.spec for query in windowed]
+    classes = classes_of([query.analysed for query in windowed])
+    for chunk in chunks(stream, specs, bytes_per_event(windowed, classes), limits):
         for way in ways:
             passes = [
-                prepare(own, specs, stretch, text, closed_form=closed_form, windows=way, sharing=sharing)
+                prepare(own, specs, chunk, text, closed_form=closed_form, windows=way, sharing=sharing)
                 for whole in classes
                 for own in (whole, *whole.rest)
-                if not reads_nothing(own, stretch.stream)
+                if not reads_nothing(own, chunk.stream)
             ]
             found: dict[int, list[Totals]] = {}
             for own in passes:
-                for place, one in _fold(questions, own, arithmetic):
+                for place, one in _fold(windowed, own, arithmetic):
                     found.setdefault(place, []).append(one)
         for own in passes:
             work.matched_events += own.matched
@@ -101,20 +101,20 @@ def fold_workload(
                 )
         if sum(map(len, work.decisions)) > 2 * MOST_DECISIONS:
             work.decisions[:] = [summarised(decision_table(work.decisions), MOST_DECISIONS)]
-        yield [joined_totals(found[place]) for place in range(len(questions))]
+        yield [joined_totals(found[place]) for place in range(len(windowed))]
 
 
 def _fold(
-    questions: Sequence[Question], passes: ClassPasses, arithmetic: str
+    windowed: Sequence[WindowedQuery], passes: ClassPasses, arithmetic: str
 ) -> Iterator[tuple[int, Totals]]:
     """Totals by place of the query."""
     places = passes.own.places
-    return zip(places, totals([questions[place] for place in places], passes, arithmetic), strict=True)
+    return zip(places, totals([windowed[place] for place in places], passes, arithmetic), strict=True)
 
 
-def bytes_per_event(questions: Sequence[Question], classes: Sequence[QueryClass]) -> int:
+def bytes_per_event(windowed: Sequence[WindowedQuery], classes: Sequence[QueryClass]) -> int:
     """About how many bytes a fold makes of an event; 0 where it reads the columns as they are."""
-    columns = {(part.attribute, part.role) for one in questions for part in one.parts if part.attribute}
+    columns = {(part.attribute, part.role) for one in windowed for part in one.parts if part.attribute}
     count = 24 * len(columns)
     for own in classes:
         predicates = len(own.local.conjunctions)
@@ -125,36 +125,36 @@ def bytes_per_event(questions: Sequence[Question], classes: Sequence[QueryClass]
 
 
 def prepare(
-    own: QueryClass, specs: Sequence[WindowSpec], stretch: Stretch, text: str, **force: Any
+    own: QueryClass, specs: Sequence[WindowSpec], chunk: Chunk, text: str, **force: Any
 ) -> ClassPasses:
     """A class encoded, partitioned and sliced into windows; `specs` are those of all queries of the workload."""
-    events = class_events(own, stretch.stream, text)
+    events = class_events(own, chunk.stream, text)
     of_query = [specs[place] for place in own.places]
     distinct = tuple(dict.fromkeys(of_query))
-    jobs = burst_jobs(events, distinct, stretch.windows)
+    jobs = burst_jobs(events, distinct, chunk.windows)
     return ClassPasses(
-        own, [distinct.index(spec) for spec in of_query], events, stretch.stream, jobs, text, **force
+        own, [distinct.index(spec) for spec in of_query], events, chunk.stream, jobs, text, **force
     )
 
 
-def totals(questions: Sequence[Question], passes: ClassPasses, arithmetic: str) -> list[Totals]:
+def totals(windowed: Sequence[WindowedQuery], passes: ClassPasses, arithmetic: str) -> list[Totals]:
     """Totals of the queries of one class."""
-    parts = [with_magnitudes(question.parts) for question in questions]
+    parts = [with_magnitudes(query.parts) for query in windowed]
     summed = (part for own in parts for part in own if part.role not in LATTICE)
     columns, table = scaled_columns(summed, passes.stream.columns)
-    strands = number_strands(passes.own.queries, parts, columns)
-    scaled = passes.run(strands, ScaledValues(table), Scaled())
+    accumulators = number_accumulators(passes.own.queries, parts, columns)
+    scaled = passes.run(accumulators, ScaledValues(table), Scaled())
     alive = [numbers[0][0] != 0.0 for numbers in scaled]
     exact = _exact(passes, parts, scaled, alive, arithmetic)
-    extremes = _extremes(questions, passes, alive)
+    extremes = _extremes(windowed, passes, alive)
     return [
-        _total(question, passes, place, parts[place], scaled[place], alive[place], exact[place], extremes)
-        for place, question in enumerate(questions)
+        _total(query, passes, place, parts[place], scaled[place], alive[place], exact[place], extremes)
+        for place, query in enumerate(windowed)
     ]
 
 
 def _total(
-    question: Question,
+    query: WindowedQuery,
     passes: ClassPasses,
     place: int,
     parts: Sequence[Component],
@@ -170,20 +170,20 @@ def _total(
             more = {"residue": np.zeros(int(alive.sum()), np.int64)}
         found[part] = Numbers(mantissa[alive], exponent[alive], **more)
     rows, groups = passes.rows_of(place)
-    start = question.spec.origin + rows.index[alive] * question.spec.slide
+    start = query.spec.origin + rows.index[alive] * query.spec.slide
     return Totals(
-        question.analysed.query.name,
+        query.analysed.query.name,
         start,
-        start + question.spec.within,
+        start + query.spec.within,
         rows.group[alive],
         groups,
         found[None],
-        tuple(extremes[place, part] if part.role in LATTICE else found[part] for part in question.parts),
+        tuple(extremes[place, part] if part.role in LATTICE else found[part] for part in query.parts),
     )
 
 
 def _summed(parts: Sequence[Component]) -> list[Component | None]:
-    """What the numbers of a strand are: COUNT(*), then its riders."""
+    """What the numbers of an accumulator are: COUNT(*), then its attribute sums."""
     return [None, *(part for part in parts if part.role not in LATTICE)]
 
 
@@ -196,18 +196,18 @@ def with_magnitudes(parts: Sequence[Component]) -> tuple[Component, ...]:
 
 
 def _extremes(
-    questions: Sequence[Question], passes: ClassPasses, alive: Sequence[Any]
+    windowed: Sequence[WindowedQuery], passes: ClassPasses, alive: Sequence[Any]
 ) -> dict[tuple[int, Component], Extremes]:
     """MIN and MAX of every query, where there is a trend."""
-    wanted = [[part for part in question.parts if part.role in LATTICE] for question in questions]
+    wanted = [[part for part in query.parts if part.role in LATTICE] for query in windowed]
     distinct = list(dict.fromkeys((str(part.attribute), part.role) for own in wanted for part in own))
     if not distinct:
         return {}
     columns = passes.stream.columns
     made: list[Keys] = [keys(columns[name], descending=role is Role.MAXIMUM) for name, role in distinct]
     numbers = {part: distinct.index((str(part.attribute), part.role)) for own in wanted for part in own}
-    strands = lattice_strands(passes.own.queries, wanted, numbers)
-    results = passes.run(strands, LatticeValues(np.array([one.keys for one in made])), Lattice())
+    accumulators = lattice_accumulators(passes.own.queries, wanted, numbers)
+    results = passes.run(accumulators, LatticeValues(np.array([one.keys for one in made])), Lattice())
     owners = [(place, part) for place, own in enumerate(wanted) for part in own]
     return {
         (place, part): Extremes(
@@ -228,11 +228,12 @@ def _exact(
     if arithmetic == "scaled":
         return [{} for _ in parts]
     wholes = Wholes(passes.stream, parts, exact=arithmetic == "exact")
-    strands = [
-        Strand(place, analysed, wholes.riders[place]) for place, analysed in enumerate(passes.own.queries)
+    accumulators = [
+        Accumulator(place, analysed, wholes.attribute_sums[place])
+        for place, analysed in enumerate(passes.own.queries)
     ]
     if arithmetic == "modular":
-        residues = passes.residues(strands, wholes.values, (PRIME,))
+        residues = passes.residues(accumulators, wholes.values, (PRIME,))
         return [
             {"residue": wholes.fingerprints(place, [one[alive[place]] for one in own])}
             for place, own in enumerate(residues)
@@ -241,7 +242,7 @@ def _exact(
         _bits(wholes, own, numbers, there) for own, numbers, there in zip(parts, scaled, alive, strict=True)
     ]
     most = max((int(one.max(initial=1)) for one in bits), default=1)
-    residues = passes.residues(strands, wholes.values, primes(prime_count(most)))
+    residues = passes.residues(accumulators, wholes.values, primes(prime_count(most)))
     found = []
     for place, own in enumerate(residues):
         digits = wholes.numbers(place, [one[alive[place]] for one in own], bits[place])

@@ -1,4 +1,4 @@
-"""Totals that are equal whatever the events are: positions of several strands that one lane serves.
+"""Totals that are equal whatever the events are: positions of several accumulators that one lane serves.
 
 Two positions have equal totals if they bind the same events and add the same of them, and if the ways into both come
 from equal positions under equal conditions: queries with a common beginning share all of it, Kleene parts included.
@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeAlias
 
 Place: TypeAlias = tuple[int, int]
-"""(strand, position)"""
+"""(accumulator, position)"""
 
 Ways: TypeAlias = Sequence[tuple[Place, Hashable]]
 """The positions that an event may come from, each with the condition under which it may."""

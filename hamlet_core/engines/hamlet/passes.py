@@ -1,6 +1,6 @@
-"""One pass over the events of a class in one arithmetic: strands in, their results row by row out.
+"""One pass over the events of a class in one arithmetic: accumulators in, their results row by row out.
 
-Strands without adjacent conditions go through the burst kernel, all window specifications at once; the others
+Accumulators without adjacent conditions go through the burst kernel, all window specifications at once; the others
 through the event kernel, one specification after the other.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from hamlet_core.engines.hamlet.accumulators import Strand
+from hamlet_core.engines.hamlet.accumulators import Accumulator
 from hamlet_core.engines.hamlet.bursts import fold as bursts
 from hamlet_core.engines.hamlet.bursts.fold import Done, Rows
 from hamlet_core.engines.hamlet.bursts.program import bursts_fold
@@ -37,7 +37,7 @@ from hamlet_core.engines.hamlet.numbers.arenas import (
 from hamlet_core.engines.hamlet.numbers.residues import residue_arena, times_constants
 from hamlet_core.engines.hamlet.panes.choice import PRICES, RESIDUES
 from hamlet_core.engines.hamlet.panes.sliding import Sliding
-from hamlet_core.engines.hamlet.program.builder import grouped_strands
+from hamlet_core.engines.hamlet.program.builder import grouped_accumulators
 from hamlet_core.engines.partitioning import coarser
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.pairs import compile_pairs
@@ -46,7 +46,7 @@ from hamlet_core.table.encode import Stream
 from hamlet_core.windows import Panes
 
 Results: TypeAlias = list[list[Any]]
-"""By strand and component: an array per row of the strand's windows (for scaled numbers a pair of them)."""
+"""By accumulator and component: an array per row of the accumulator's windows (for scaled numbers a pair of them)."""
 
 _BLOCK = 1 << 22
 """Residues that an arena may hold."""
@@ -170,72 +170,77 @@ class ClassPasses:
         self.counted, self.matched, self.folded, self.bursts, self.undecided = False, 0, 0, 0, 0
         self.decided.clear()
 
-    def run(self, strands: Sequence[Strand], values: Any, arithmetic: Arithmetic) -> Results:
-        """Fold all strands; see `Results`."""
-        found: Results = [[] for _ in strands]
-        by_bursts = self._by_bursts(strands)
+    def run(self, accumulators: Sequence[Accumulator], values: Any, arithmetic: Arithmetic) -> Results:
+        """Fold all accumulators; see `Results`."""
+        found: Results = [[] for _ in accumulators]
+        by_bursts = self._by_bursts(accumulators)
         if by_bursts:
-            chosen = [strands[place] for place in by_bursts]
+            chosen = [accumulators[place] for place in by_bursts]
             _put(found, by_bursts, self._bursts(chosen, values, arithmetic))
         for spec in range(len(self.jobs.specs)):
             places = [
                 place
-                for place, strand in enumerate(strands)
-                if self.spec_of[strand.query] == spec and place not in by_bursts
+                for place, accumulator in enumerate(accumulators)
+                if self.spec_of[accumulator.query] == spec and place not in by_bursts
             ]
             if places:
-                chosen = [strands[place] for place in places]
+                chosen = [accumulators[place] for place in places]
                 _put(found, places, self._events(chosen, spec, values, arithmetic))
         self.counted = True
-        for strand, results in zip(strands, found, strict=True):
-            if strand.query in self.coarser:
-                into = self.coarser[strand.query].into
+        for accumulator, results in zip(accumulators, found, strict=True):
+            if accumulator.query in self.coarser:
+                into = self.coarser[accumulator.query].into
                 results[:] = [_added_up(one, into, arithmetic) for one in results]
         return found
 
-    def _by_bursts(self, strands: Sequence[Strand]) -> list[int]:
-        """Strands for the burst kernel: all it can fold, unless they have to keep graphlets."""
-        found = [place for place, strand in enumerate(strands) if folds_by_bursts(strand.analysed)]
+    def _by_bursts(self, accumulators: Sequence[Accumulator]) -> list[int]:
+        """Accumulators for the burst kernel: all it can fold, unless they have to keep graphlets."""
+        found = [
+            place for place, accumulator in enumerate(accumulators) if folds_by_bursts(accumulator.analysed)
+        ]
         if not self.sharing.everywhere:
             return found
         grouped: set[int] = set()
         for spec in range(len(self.jobs.specs)):
-            places = [place for place, one in enumerate(strands) if self.spec_of[one.query] == spec]
-            chosen = [strands[place] for place in places]
-            own = grouped_strands(
+            places = [place for place, one in enumerate(accumulators) if self.spec_of[one.query] == spec]
+            chosen = [accumulators[place] for place in places]
+            own = grouped_accumulators(
                 chosen, self.events.codes, self.events.predicates, self.conditions, self.sharing
             )
             grouped |= {places[number] for number in own}
         return [place for place in found if place not in grouped]
 
-    def residues(self, strands: Sequence[Strand], values: Any, moduli: Sequence[int]) -> Results:
-        """Fold all strands modulo primes, as many at a time as there is room for: uint64[row, prime]."""
+    def residues(self, accumulators: Sequence[Accumulator], values: Any, moduli: Sequence[int]) -> Results:
+        """Fold all accumulators modulo primes, as many at a time as there is room for: uint64[row, prime]."""
         blocks: list[Results] = []
         first, room = 0, None
         while first < len(moduli):
             made = _Residues(moduli[first:], room)
-            blocks.append(self.run(strands, values, made))
+            blocks.append(self.run(accumulators, values, made))
             first, room = first + made.count, made.count
         return [
-            [np.concatenate([block[strand][part] for block in blocks], axis=1) for part in range(own.width)]
-            for strand, own in enumerate(strands)
+            [
+                np.concatenate([block[accumulator][part] for block in blocks], axis=1)
+                for part in range(own.width)
+            ]
+            for accumulator, own in enumerate(accumulators)
         ]
 
     # --- the burst kernel ---------------------------------------------------------------------
 
-    def _bursts(self, strands: Sequence[Strand], values: Any, arithmetic: Arithmetic) -> Results:
-        specs = [self.spec_of[strand.query] for strand in strands]
+    def _bursts(self, accumulators: Sequence[Accumulator], values: Any, arithmetic: Arithmetic) -> Results:
+        specs = [self.spec_of[accumulator.query] for accumulator in accumulators]
         prices = RESIDUES if isinstance(arithmetic, _Residues) else PRICES
-        by_panes = self.sliding.by_panes(strands, specs, prices)
+        by_panes = self.sliding.by_panes(accumulators, specs, prices)
         in_panes = {place for own in by_panes.values() for place in own}
-        lanes = [place for place in range(len(strands)) if place not in in_panes]
-        found: Results = [[] for _ in strands]
+        lanes = [place for place in range(len(accumulators)) if place not in in_panes]
+        found: Results = [[] for _ in accumulators]
         if lanes:
-            results, done = self._lanes([strands[place] for place in lanes], values, arithmetic)
+            results, done = self._lanes([accumulators[place] for place in lanes], values, arithmetic)
             _put(found, lanes, results)
             self._count(done)
         for spec, places in by_panes.items():
-            chosen = [strands[place] for place in places]
+            chosen = [accumulators[place] for place in places]
             results, done = self.sliding.fold(spec, chosen, values, arithmetic, closed_form=self.closed_form)
             _put(found, places, results)
             self._count(done)
@@ -247,9 +252,11 @@ class ClassPasses:
             self.folded += done.folded
             self.matched += done.matched
 
-    def _lanes(self, strands: Sequence[Strand], values: Any, arithmetic: Arithmetic) -> tuple[Results, Done]:
-        specs = [self.spec_of[strand.query] for strand in strands]
-        program = self._program(strands, specs)
+    def _lanes(
+        self, accumulators: Sequence[Accumulator], values: Any, arithmetic: Arithmetic
+    ) -> tuple[Results, Done]:
+        specs = [self.spec_of[accumulator.query] for accumulator in accumulators]
+        program = self._program(accumulators, specs)
         arena = arithmetic.arena(bursts.arena_size(program, self.jobs))
         done = bursts.fold(arena, program, values, self.events, self.jobs, closed_form=self.closed_form)
         results = [
@@ -257,10 +264,10 @@ class ClassPasses:
                 arithmetic.read(
                     arena, (np.arange(len(rows.index)) + rows.first) * program.out_width + out + part
                 )
-                for part in range(strand.width)
+                for part in range(accumulator.width)
             ]
-            for strand, rows, out in zip(
-                strands,
+            for accumulator, rows, out in zip(
+                accumulators,
                 (self.jobs.rows[spec] for spec in specs),
                 program.out.tolist(),
                 strict=True,
@@ -268,29 +275,35 @@ class ClassPasses:
         ]
         return results, done
 
-    def _program(self, strands: Sequence[Strand], specs: Sequence[int]) -> BurstProgram:
-        """Tables are made once for equal strands: stretches and the residues of many blocks of primes use the same."""
-        key = tuple(strand.key for strand in strands), self.jobs.slots, tuple(self.events.codes)
+    def _program(self, accumulators: Sequence[Accumulator], specs: Sequence[int]) -> BurstProgram:
+        """Tables are made once for equal accumulators: chunks and the residues of many blocks of primes use the same."""
+        key = (
+            tuple(accumulator.key for accumulator in accumulators),
+            self.jobs.slots,
+            tuple(self.events.codes),
+        )
         programs = self.own.programs
         if key not in programs:
             programs[key] = bursts.burst_program(
-                strands, specs, self.events, self.jobs, share=self.sharing.equals
+                accumulators, specs, self.events, self.jobs, share=self.sharing.equals
             )
         program: BurstProgram = programs[key]
         return program
 
     # --- the event kernel ---------------------------------------------------------------------
 
-    def _events(self, strands: Sequence[Strand], spec: int, values: Any, arithmetic: Arithmetic) -> Results:
-        workload = self._workload(strands, spec)
+    def _events(
+        self, accumulators: Sequence[Accumulator], spec: int, values: Any, arithmetic: Arithmetic
+    ) -> Results:
+        workload = self._workload(accumulators, spec)
         if isinstance(arithmetic, _Residues):
             numbers = fold_residues(workload, values, arithmetic.all()).numbers
-            return _columns(strands, lambda place: numbers[:, place])
+            return _columns(accumulators, lambda place: numbers[:, place])
         if isinstance(arithmetic, Lattice):
             keys = fold_events_class(workload, values, arithmetic.arena).numbers.key
-            return _columns(strands, lambda place: keys[:, place])
+            return _columns(accumulators, lambda place: keys[:, place])
         mantissa, exponent = self._scaled(workload, values)
-        return _columns(strands, lambda place: (mantissa[:, place], exponent[:, place]))
+        return _columns(accumulators, lambda place: (mantissa[:, place], exponent[:, place]))
 
     def _scaled(self, workload: Workload, values: Any) -> tuple[Any, Any]:
         """Doubles first; windows whose totals leave their range are folded again, scaled.
@@ -314,13 +327,13 @@ class ClassPasses:
         mantissa[rows], exponent[rows] = scaled.numbers.mantissa[rows], scaled.numbers.exponent[rows]
         return mantissa, exponent
 
-    def _workload(self, strands: Sequence[Strand], spec: int) -> Workload:
+    def _workload(self, accumulators: Sequence[Accumulator], spec: int) -> Workload:
         own = self.jobs.own(spec)
         rows = self.jobs.rows[spec]
         events = self.events.events
         row = events.row if len(events.row) else np.arange(len(events.time))
         return Workload(
-            strands,
+            accumulators,
             self.events.codes,
             self.events.predicates,
             self.conditions,
@@ -374,12 +387,12 @@ def _put(found: Results, places: Sequence[int], results: Results) -> None:
         found[place] = own
 
 
-def _columns(strands: Sequence[Strand], read: Callable[[int], Any]) -> Results:
+def _columns(accumulators: Sequence[Accumulator], read: Callable[[int], Any]) -> Results:
     found: Results = []
     place = 0
-    for strand in strands:
-        found.append([read(place + part) for part in range(strand.width)])
-        place += strand.width
+    for accumulator in accumulators:
+        found.append([read(place + part) for part in range(accumulator.width)])
+        place += accumulator.width
     return found
 
 

@@ -36,7 +36,7 @@ def measure(scale: Scale, subject: Subject) -> Finding:
     windows = scale.of((1_000, 10_000, 100_000), (100, 400))
     fixed, middle = scale.of((10_000, 1_000_000), (400, 1_000))
     long = scale.of((3_000_000, 10_000_000, 30_000_000), sizes)
-    # A stretch of the stream is at hand at a time: these have several.
+    # A chunk of the stream is at hand at a time: these have several.
     with tempfile.TemporaryDirectory(prefix="hamlet-bench-") as name:
         files = {size: written(scale, size, Path(name)) for size in {*sizes, *long, middle}}
         plain, ordered = scale.w50(within=fixed), {size: scale.w50(within=size) for size in windows}

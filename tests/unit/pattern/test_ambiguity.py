@@ -1,4 +1,4 @@
-"""Can a sequence be bound in two ways? Twins, ambiguous aliases, sets of positions and their limit."""
+"""Can a sequence be bound in two ways? Ambiguous pairs, ambiguous aliases, sets of positions and their limit."""
 
 from itertools import product
 
@@ -9,20 +9,26 @@ from hamlet_core import QueryMeaningError
 from hamlet_core.language.parser import parse_syntax
 from hamlet_core.language.syntax import Workload
 from hamlet_core.pattern import meaning
-from hamlet_core.pattern.ambiguity import ambiguous_aliases, predecessors, reachable_sets, successors, twins
+from hamlet_core.pattern.ambiguity import (
+    ambiguous_aliases,
+    ambiguous_pairs,
+    predecessors,
+    reachable_sets,
+    successors,
+)
 from hamlet_core.pattern.automaton import CLEAN
 from hamlet_core.pattern.meaning import STATE_LIMIT, analyse_workload
 from tests.properties import strategies
 from tests.unit.pattern.test_construction import automaton
 
 
-def twin_aliases(pattern):
+def ambiguous_aliases_of(pattern):
     found = automaton(pattern)
     alias = [f"{position.alias}{position.side or ''}" for position in found.positions]
-    return {f"{alias[p]}-{alias[q]}" for p, q in twins(found) if p < q}
+    return {f"{alias[p]}-{alias[q]}" for p, q in ambiguous_pairs(found) if p < q}
 
 
-TWINS = {
+PAIRS = {
     "SEQ(A a+, B b+)": set(),
     "SEQ(A x, A y)": set(),
     "SEQ(A x+, A y)": set(),
@@ -40,16 +46,16 @@ TWINS = {
     "(SEQ(A a, B b) AND SEQ(A a, C c))": set(),
     "(SEQ(A a, B b) AND SEQ(A a, B b))": {"a-a1", "b-b1"},
     "SEQ(A x+, A y+, A z+)": {"x-y", "x-z", "y-z"},
-    # Dead ends are no twins: two ways that part must both arrive.
+    # Dead ends make nothing ambiguous: two ways that part must both arrive.
     "(SEQ(A x, A y, B b) OR SEQ(A z, C c))": set(),
     # A negated type is read by a gap, it binds nothing.
     "SEQ(A x, NOT A n, A y)": set(),
 }
 
 
-@pytest.mark.parametrize("pattern", TWINS)
-def test_twins(pattern):
-    assert twin_aliases(pattern) == TWINS[pattern]
+@pytest.mark.parametrize("pattern", PAIRS)
+def test_ambiguous_pairs(pattern):
+    assert ambiguous_aliases_of(pattern) == PAIRS[pattern]
 
 
 def words(found, length):
@@ -69,7 +75,7 @@ def words(found, length):
 
 @settings(max_examples=150)
 @given(strategies.cases)
-def test_twins_are_the_places_where_two_short_paths_part(case):
+def test_ambiguous_pairs_are_the_places_where_two_short_paths_part(case):
     (query,) = (case.query,)
     try:
         found = analyse_workload(Workload((query,)))[0].automaton
@@ -82,18 +88,18 @@ def test_twins_are_the_places_where_two_short_paths_part(case):
         for p, q in zip(one, other, strict=True)
         if p != q
     }
-    assert parted <= twins(found)
-    if not twins(found):
+    assert parted <= ambiguous_pairs(found)
+    if not ambiguous_pairs(found):
         assert all(len(paths) == 1 for paths in words(found, 5).values())
 
 
-def test_ambiguous_aliases_are_those_of_twins_that_differ():
+def test_ambiguous_aliases_are_those_of_pairs_that_differ():
     found = automaton("SEQ(A x+, B b, A y+, A z+)")
-    assert ambiguous_aliases(found, twins(found)) == {"y", "z"}
+    assert ambiguous_aliases(found, ambiguous_pairs(found)) == {"y", "z"}
     # Both ways bind the same alias: COUNT of it has one value.
     same = automaton("(SEQ(A a, B b) OR SEQ(A a, B b?))")
-    assert twins(same)
-    assert ambiguous_aliases(same, twins(same)) == set()
+    assert ambiguous_pairs(same)
+    assert ambiguous_aliases(same, ambiguous_pairs(same)) == set()
 
 
 def test_successors_and_predecessors_are_the_edges():

@@ -9,7 +9,7 @@ from hamlet_core import InvariantError, QueryMeaningError
 from hamlet_core.language.parser import parse_syntax
 from hamlet_core.language.syntax import Workload
 from hamlet_core.pattern import invariants
-from hamlet_core.pattern.ambiguity import twins
+from hamlet_core.pattern.ambiguity import ambiguous_pairs
 from hamlet_core.pattern.automaton import Border, Edge, Position
 from hamlet_core.pattern.meaning import analyse_workload
 from tests.golden import harness
@@ -91,15 +91,15 @@ def test_an_edge_between_the_sides_of_and_is_seen():
         invariants.check_automaton(replace(both, starts=both.starts[:1]))
 
 
-def test_damage_to_twins_is_seen():
+def test_damage_to_ambiguous_pairs_is_seen():
     automaton = analysed("SEQ(A x+, A y+)").automaton
-    assert twins(automaton) == {(0, 1), (1, 0)}
+    assert ambiguous_pairs(automaton) == {(0, 1), (1, 0)}
     with pytest.raises(InvariantError, match="the other way round"):
-        invariants.check_twins(automaton, frozenset({(0, 1)}))
-    with pytest.raises(InvariantError, match="cannot be twins"):
-        invariants.check_twins(automaton, frozenset({(1, 1)}))
-    with pytest.raises(InvariantError, match="cannot be twins"):
-        invariants.check_twins(analysed("SEQ(A x, B y)").automaton, frozenset({(0, 1), (1, 0)}))
+        invariants.check_ambiguous_pairs(automaton, frozenset({(0, 1)}))
+    with pytest.raises(InvariantError, match="cannot be ambiguous pairs"):
+        invariants.check_ambiguous_pairs(automaton, frozenset({(1, 1)}))
+    with pytest.raises(InvariantError, match="cannot be ambiguous pairs"):
+        invariants.check_ambiguous_pairs(analysed("SEQ(A x, B y)").automaton, frozenset({(0, 1), (1, 0)}))
 
 
 def test_damage_to_a_query_is_seen():

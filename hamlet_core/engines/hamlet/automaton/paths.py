@@ -1,4 +1,4 @@
-"""Strands whose paths are trends: an event's block gathers what may precede it, and is then added to the totals."""
+"""Accumulators whose paths are trends: an event's block gathers what may precede it, and is then added to the totals."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from hamlet_core.engines.hamlet.program.layout import (
     NONE,
     P_ALWAYS,
     P_ASKED,
+    P_ATTRIBUTE_SUMS,
     P_BASE,
     P_FED,
     P_GROUP_OF,
@@ -26,7 +27,6 @@ from hamlet_core.engines.hamlet.program.layout import (
     P_MASKS,
     P_QUEUED,
     P_READERS,
-    P_RIDERS,
     P_SIZE,
     P_STARTS,
     P_TOTALS,
@@ -107,8 +107,8 @@ def load_values(arena: Any, plan: Any, values: Any, block: int, row: int) -> Non
 @compiled_inline
 def bind(arena: Any, plan: Any, block: int, slot: int) -> None:
     """What the event adds to the trends that took it."""
-    riders, weights = plan[P_RIDERS] + block, plan[P_WEIGHTS] + block
-    for at in range(plan[riders], plan[riders + 1], 3):
+    attribute_sums, weights = plan[P_ATTRIBUTE_SUMS] + block, plan[P_WEIGHTS] + block
+    for at in range(plan[attribute_sums], plan[attribute_sums + 1], 3):
         add_product(arena, slot + plan[at], slot + plan[at + 1], plan[at + 2])
     for at in range(plan[weights], plan[weights + 1], 2):
         multiply(arena, slot + plan[at], plan[at + 1])

@@ -1,4 +1,4 @@
-"""Ambiguous strands: sequences of events are counted once, in the set of positions their last event may stand in.
+"""Ambiguous accumulators: sequences of events are counted once, in the set of positions their last event may stand in.
 
 A standing is an event (or, merged, all events so far) with such a set, and an element per member. Where a step
 depends on the pair of events (conditions, gaps) every standing is kept and scanned.
@@ -60,7 +60,7 @@ from hamlet_core.engines.hamlet.program.layout import (
 )
 
 MERGED, SINGLE = 0, 1
-"""Lists of a strand's standings, at `M_HEAD`."""
+"""Lists of an accumulator's standings, at `M_HEAD`."""
 
 
 @compiled_part
@@ -86,7 +86,7 @@ def _rank(plan: Any, memo: Any, standing: int, position: int) -> int:
 
 @compiled_part
 def _equal(plan: Any, memo: Any, left: int, right: int) -> bool:
-    """Whether two standings of one strand have the same set."""
+    """Whether two standings of one accumulator have the same set."""
     words = plan[P_WORDS]
     for word in range(words):
         if memo[memo[M_MASK] + left * words + word] != memo[memo[M_MASK] + right * words + word]:
@@ -96,7 +96,7 @@ def _equal(plan: Any, memo: Any, left: int, right: int) -> bool:
 
 @compiled_part
 def _positions(plan: Any, owner: int) -> Any:
-    """How many positions a strand has."""
+    """How many positions an accumulator has."""
     first = plan[plan[P_SET] + owner * A_FIELDS + A_FIRST]
     if owner + 1 < plan[P_SETS]:
         return plan[plan[P_SET] + (owner + 1) * A_FIELDS + A_FIRST] - first

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from hamlet_core.engines.hamlet.bursts.packing import (
+    AT_ATTRIBUTE_SUM,
     AT_BLOCK,
     AT_GROWTH,
-    AT_RIDER,
     AT_SOURCE,
     AT_SUM,
     AT_WAIT,
@@ -22,11 +22,11 @@ from hamlet_core.engines.hamlet.bursts.packing import (
 )
 from hamlet_core.engines.hamlet.bursts.state import Negations
 from hamlet_core.engines.hamlet.bursts.tables import (
+    ATTRIBUTE_SUM,
     DELTA,
     FOLLOWS_ITSELF,
     GROWTH,
     NUMBERS,
-    RIDER,
     SIZE,
     SOURCE,
     SOURCES,
@@ -122,11 +122,11 @@ def change(arena: Any, base: int, program: Any, block: int) -> None:
     for component in range(1, width):
         target = delta + component * size
         _multiply(arena, target, grown, size)
-        rider = program[program[AT_RIDER] + program[row + RIDER] + component - 1]
-        if rider >= 0:
+        attribute_sum = program[program[AT_ATTRIBUTE_SUM] + program[row + ATTRIBUTE_SUM] + component - 1]
+        if attribute_sum >= 0:
             number = (
                 base
-                + program[program[AT_SUM] + rider * SUM_FIELDS + SUM_NUMBERS]
+                + program[program[AT_SUM] + attribute_sum * SUM_FIELDS + SUM_NUMBERS]
                 + 1
                 - program[row + FOLLOWS_ITSELF]
             )
@@ -136,7 +136,7 @@ def change(arena: Any, base: int, program: Any, block: int) -> None:
 
 @compiled_part
 def grow_plain(arena: Any, base: int, program: Any, block: int) -> None:
-    """A block that follows itself, has one source, no riders and nothing waiting behind it: the commonest, in one go."""
+    """A block that follows itself, has one source, no sums and nothing waiting behind it: the commonest, in one go."""
     row = program[AT_BLOCK] + block * BLOCK_FIELDS
     size, total, delta = program[row + SIZE], base + program[row + TOTAL], base + program[row + DELTA]
     factor = base + program[program[AT_GROWTH] + (program[row + GROWTH]) * GROWTH_FIELDS + NUMBERS]

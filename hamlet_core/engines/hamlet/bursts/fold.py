@@ -1,4 +1,4 @@
-"""Strands of one class through the burst kernel: jobs, arenas, one pass per arithmetic; results as arrays."""
+"""Accumulators of one class through the burst kernel: jobs, arenas, one pass per arithmetic; results as arrays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.accumulators import Strand
+from hamlet_core.engines.hamlet.accumulators import Accumulator
 from hamlet_core.engines.hamlet.bursts.kernel import fold_bursts
 from hamlet_core.engines.hamlet.bursts.packing import packed
 from hamlet_core.engines.hamlet.bursts.program import compile_bursts
@@ -120,10 +120,15 @@ def numbered_rows(number: int, index: Whole, group: Whole) -> tuple[Rows, Whole]
 
 
 def burst_program(
-    strands: Sequence[Strand], spec_of: Sequence[int], events: ClassEvents, jobs: BurstJobs, *, share: bool
+    accumulators: Sequence[Accumulator],
+    spec_of: Sequence[int],
+    events: ClassEvents,
+    jobs: BurstJobs,
+    *,
+    share: bool,
 ) -> BurstProgram:
-    """Tables for strands, whose window specifications are `spec_of`; `share`: equal totals are one."""
-    return compile_bursts(strands, spec_of, jobs.slots, events.codes, events.predicates, share=share)
+    """Tables for accumulators, whose window specifications are `spec_of`; `share`: equal totals are one."""
+    return compile_bursts(accumulators, spec_of, jobs.slots, events.codes, events.predicates, share=share)
 
 
 def arena_size(program: BurstProgram, jobs: BurstJobs) -> int:

@@ -1,4 +1,4 @@
-"""The burst kernel: folds a class of strands without adjacent conditions, a burst at a time, all windows at once.
+"""The burst kernel: folds a class of accumulators without adjacent conditions, a burst at a time, all windows at once.
 
 A burst of one type moves a block of lanes by `u = inputs + totals; totals += grown * u` where a position follows
 itself, and by `totals += added * inputs` where it does not (HAMLET, SIGMOD 2021, section 3; closed form: DESIGN).

@@ -1,4 +1,4 @@
-"""Where the numbers of strands stand: addresses, cells, blocks."""
+"""Where the numbers of accumulators stand: addresses, cells, blocks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.accumulators import Strand
+from hamlet_core.engines.hamlet.accumulators import Accumulator
 from hamlet_core.engines.hamlet.bursts.tables import NO_BIT, UNBOUND
 from hamlet_core.engines.hamlet.equal_states import Place, equal_totals
 from hamlet_core.engines.hamlet.input.frame import Predicates
@@ -18,25 +18,25 @@ from hamlet_core.pattern.automaton import Automaton, Gap
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A position of a strand."""
+    """A position of an accumulator."""
 
-    strand: int
+    accumulator: int
     position: int
     gaps: tuple[Gap, ...]
     """The gaps behind which its total waits."""
 
 
 def equal_positions(
-    strands: Sequence[Strand],
+    accumulators: Sequence[Accumulator],
     windows: Sequence[int],
     type_codes: Mapping[str, int],
     predicates: Predicates,
 ) -> dict[Place, Place]:
-    """Position of a strand -> the first whose totals are equal; behind and before NOT every strand has its own."""
+    """Position of an accumulator -> the first whose totals are equal; behind and before NOT every accumulator has its own."""
     labels: dict[Place, Any] = {}
     ways: dict[Place, list[tuple[Place, int]]] = {}
-    for number, strand in enumerate(strands):
-        automaton = strand.automaton
+    for number, accumulator in enumerate(accumulators):
+        automaton = accumulator.automaton
         gaps = {one.position for one in (*automaton.starts, *automaton.ends) if one.gap}
         gaps |= {position for edge in automaton.edges if edge.gap for position in (edge.source, edge.target)}
         starts = {one.position for one in automaton.starts}
@@ -45,9 +45,9 @@ def equal_positions(
             labels[place] = (
                 windows[number],
                 type_codes[one.type],
-                predicates.bit.get((strand.query, one.alias), NO_BIT),
+                predicates.bit.get((accumulator.query, one.alias), NO_BIT),
                 one.index in starts,
-                strand.added(one.alias),
+                accumulator.added(one.alias),
                 place if one.index in gaps else None,
             )
             ways[place] = [((number, edge.source), 0) for edge in automaton.edges if edge.target == one.index]
@@ -59,7 +59,7 @@ class Layout:
 
     def __init__(
         self,
-        strands: Sequence[Strand],
+        accumulators: Sequence[Accumulator],
         windows: Sequence[int],
         slots: Sequence[int],
         type_codes: dict[str, int],
@@ -67,7 +67,7 @@ class Layout:
         *,
         share: bool,
     ) -> None:
-        self.strands = strands
+        self.accumulators = accumulators
         self.windows = windows
         self.slots = slots
         self.codes = type_codes
@@ -78,20 +78,20 @@ class Layout:
         self.clean_start = [self.vector(window) for window in range(len(slots))]
         self.pattern_of: dict[tuple[int, int], int] = {}
         self.position_of: dict[tuple[int, int, int], int] = {}
-        for place, strand in enumerate(strands):
-            for index, negation in enumerate(strand.automaton.negations):
+        for place, accumulator in enumerate(accumulators):
+            for index, negation in enumerate(accumulator.automaton.negations):
                 self.pattern_of[place, index] = len(self.pattern_of)
                 for position in negation.positions:
                     self.position_of[place, index, position.index] = len(self.position_of)
         self.gap_of: dict[tuple[int, Gap], int] = {}
         self.gap_rows: list[tuple[int, int, int]] = []
-        for place, strand in enumerate(strands):
-            self.number_gaps(place, strand.automaton)
+        for place, accumulator in enumerate(accumulators):
+            self.number_gaps(place, accumulator.automaton)
         self.total_of: dict[tuple[int, int, int], int] = {}
         self.waiting_of: dict[tuple[int, int, Gap, int, int], int] = {}
         self.wait_rows: list[tuple[int, int, int]] = []
         self.gap_cells: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-        self.same = equal_positions(strands, windows, type_codes, predicates) if share else {}
+        self.same = equal_positions(accumulators, windows, type_codes, predicates) if share else {}
 
     # --- addresses ----------------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ class Layout:
 
     def going_on(self, place: int, gap: Gap) -> list[int]:
         """Positions of the gap's patterns that a match can go on from: their latest starts cut what waits."""
-        negations = self.strands[place].automaton.negations
+        negations = self.accumulators[place].automaton.negations
         return [
             self.position_of[place, index, position]
             for index in sorted(gap)
@@ -127,13 +127,13 @@ class Layout:
     # --- blocks -------------------------------------------------------------------------------
 
     def bit(self, place: int, alias: str) -> int:
-        return self.predicates.bit.get((self.strands[place].query, alias), NO_BIT)
+        return self.predicates.bit.get((self.accumulators[place].query, alias), NO_BIT)
 
     def operations(self) -> dict[tuple[Any, ...], list[Operation]]:
         """Positions by the form of their block."""
         found: dict[tuple[Any, ...], list[Operation]] = defaultdict(list)
-        for place, strand in enumerate(self.strands):
-            automaton = strand.automaton
+        for place, accumulator in enumerate(self.accumulators):
+            automaton = accumulator.automaton
             for position in automaton.positions:
                 if self.same.get((place, position.index), (place, position.index)) != (place, position.index):
                     continue
@@ -142,11 +142,12 @@ class Layout:
                 gaps = tuple(dict.fromkeys(waits))
                 buckets = max((self.gap_rows[self.gap_of[place, gap]][0] for gap in gaps), default=1)
                 columns = tuple(
-                    rider.column if rider.alias == position.alias else UNBOUND for rider in strand.riders
+                    attribute_sum.column if attribute_sum.alias == position.alias else UNBOUND
+                    for attribute_sum in accumulator.attribute_sums
                 )
                 weight = UNBOUND
-                if strand.weight is not None and strand.weight.alias == position.alias:
-                    weight = strand.weight.column
+                if accumulator.weight is not None and accumulator.weight.alias == position.alias:
+                    weight = accumulator.weight.column
                 form = (
                     self.codes[position.type],
                     self.bit(place, position.alias),
@@ -162,7 +163,7 @@ class Layout:
 
     def ways(self, place: int, target: int) -> list[tuple[int | None, Gap]]:
         """(source position, or None for a start; gap) of everything that flows into a position but itself."""
-        automaton = self.strands[place].automaton
+        automaton = self.accumulators[place].automaton
         starts: list[tuple[int | None, Gap]] = [
             (None, start.gap) for start in automaton.starts if start.position == target
         ]
@@ -194,22 +195,22 @@ class Layout:
         return [self.waiting_of[place, source, gap, bucket, component] for bucket in buckets]
 
     def lay_out(self, forms: Iterable[tuple[tuple[Any, ...], list[Operation]]]) -> list[list[int]]:
-        """Give every cell its addresses; the blocks, their sources, riders and growth not yet filled in."""
+        """Give every cell its addresses; the blocks, their sources, attribute sums and growth not yet filled in."""
         blocks = []
         for _, operations in forms:
-            width = self.strands[operations[0].strand].width
-            lanes = [self.slots[self.windows[operation.strand]] for operation in operations]
+            width = self.accumulators[operations[0].accumulator].width
+            lanes = [self.slots[self.windows[operation.accumulator]] for operation in operations]
             size = sum(lanes)
             total, delta = self.take(size * width), self.take(size * width)
             offsets = np.cumsum([0, *lanes]).tolist()
             for operation, offset in zip(operations, offsets, strict=False):
                 for component in range(width):
                     base = total + component * size + offset
-                    self.total_of[operation.strand, operation.position, component] = base
-                    self.clear[self.windows[operation.strand]].append(base)
+                    self.total_of[operation.accumulator, operation.position, component] = base
+                    self.clear[self.windows[operation.accumulator]].append(base)
             first_wait = len(self.wait_rows)
             for place, _ in enumerate(operations[0].gaps):
-                buckets = self.buckets(operations[0].strand, operations[0].gaps[place])
+                buckets = self.buckets(operations[0].accumulator, operations[0].gaps[place])
                 base = self.take(size * width * buckets)
                 self.lay_out_waiting(operations, place, base, (size, width, buckets), offsets)
             waits = len(operations[0].gaps)
@@ -226,15 +227,15 @@ class Layout:
     ) -> None:
         size, width, buckets = shape
         # All operations of a block with several buckets are one; with one bucket the gap does not matter here.
-        gap = self.gap_of[operations[0].strand, operations[0].gaps[place]]
+        gap = self.gap_of[operations[0].accumulator, operations[0].gaps[place]]
         self.wait_rows.append((base, gap if buckets > 1 else -1, size * width))
         for operation, offset in zip(operations, offsets, strict=False):
-            strand, own = operation.strand, operation.gaps[place]
+            accumulator, own = operation.accumulator, operation.gaps[place]
             for bucket in range(buckets):
                 for component in range(width):
                     address = base + (bucket * width + component) * size + offset
-                    self.waiting_of[strand, operation.position, own, bucket, component] = address
-                    self.clear[self.windows[strand]].append(address)
+                    self.waiting_of[accumulator, operation.position, own, bucket, component] = address
+                    self.clear[self.windows[accumulator]].append(address)
                     if bucket == 0:
-                        cell = (address, self.slots[self.windows[strand]], size * width)
-                        self.gap_cells[self.gap_of[strand, own]].append(cell)
+                        cell = (address, self.slots[self.windows[accumulator]], size * width)
+                        self.gap_cells[self.gap_of[accumulator, own]].append(cell)

@@ -17,7 +17,7 @@ TABLES = (
     "block_first",
     "source",
     "wait",
-    "rider",
+    "attribute_sum",
     "growth",
     "growth_first",
     "sum",
@@ -38,7 +38,7 @@ TABLES = (
     "clear_first",
     "start",
     "slots",
-    "strand",
+    "accumulator",
     "end",
     "finish",
     "finish_first",
@@ -50,7 +50,7 @@ TABLES = (
     AT_BLOCK_FIRST,
     AT_SOURCE,
     AT_WAIT,
-    AT_RIDER,
+    AT_ATTRIBUTE_SUM,
     AT_GROWTH,
     AT_GROWTH_FIRST,
     AT_SUM,
@@ -71,12 +71,12 @@ TABLES = (
     AT_CLEAR_FIRST,
     AT_START,
     AT_SLOTS,
-    AT_STRAND,
+    AT_ACCUMULATOR,
     AT_END,
     AT_FINISH,
     AT_FINISH_FIRST,
 ) = range(len(TABLES))
-(GAPS, STRANDS, SPECIFICATIONS, OUT_WIDTH, ALL_NUMBERS) = range(len(TABLES), len(TABLES) + 5)
+(GAPS, ACCUMULATORS, SPECIFICATIONS, OUT_WIDTH, ALL_NUMBERS) = range(len(TABLES), len(TABLES) + 5)
 _HEAD = len(TABLES) + 5
 
 # Fields of a row, by table.
@@ -89,7 +89,7 @@ NEGATION_FIELDS = 7
 GAP_FIELDS = 3
 GAP_WAITS_FIELDS = 3
 CLEAR_FIELDS = 2
-STRAND_FIELDS = 4
+ACCUMULATOR_FIELDS = 4
 END_FIELDS = 2
 FINISH_FIELDS = 3
 
@@ -104,7 +104,7 @@ _WIDTHS = {
     "gap": GAP_FIELDS,
     "gap_waits": GAP_WAITS_FIELDS,
     "clear": CLEAR_FIELDS,
-    "strand": STRAND_FIELDS,
+    "accumulator": ACCUMULATOR_FIELDS,
     "end": END_FIELDS,
     "finish": FINISH_FIELDS,
 }
@@ -117,7 +117,7 @@ def packed(program: BurstProgram) -> Any:
             raise InvariantError(f"bursts: rows of {name} have not {fields} fields", code="E931")
     tables = [np.asarray(getattr(program, name), np.int64).ravel() for name in TABLES]
     places = _HEAD + np.cumsum([0, *(len(table) for table in tables[:-1])])
-    counts = [len(program.gap), len(program.strand), len(program.slots), program.out_width, program.size]
+    counts = [len(program.gap), len(program.accumulator), len(program.slots), program.out_width, program.size]
     whole = np.concatenate([places, np.array(counts, np.int64), *tables])
     whole.flags.writeable = False
     return whole

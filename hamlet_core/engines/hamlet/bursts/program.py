@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from hamlet_core.engines.hamlet.accumulators import Strand
+from hamlet_core.engines.hamlet.accumulators import Accumulator
 from hamlet_core.engines.hamlet.bursts.layout import Layout, Operation
 from hamlet_core.engines.hamlet.bursts.tables import (
+    ATTRIBUTE_SUM,
     FOLLOWS_ITSELF,
     GROWTH,
     NO_BIT,
     PLAIN,
-    RIDER,
     SOURCE,
     SOURCES,
     SUM_FIRST,
@@ -37,7 +37,7 @@ def bursts_fold(automaton: Automaton) -> bool:
 
 
 def compile_bursts(
-    strands: Sequence[Strand],
+    accumulators: Sequence[Accumulator],
     windows: Sequence[int],
     slots: Sequence[int],
     type_codes: dict[str, int],
@@ -45,11 +45,11 @@ def compile_bursts(
     *,
     share: bool,
 ) -> BurstProgram:
-    """Tables for these strands; `windows[i]` is the window specification of strand i, `slots` by specification.
+    """Tables for these accumulators; `windows[i]` is the window specification of accumulator i, `slots` by specification.
 
-    `share`: equal totals of different strands are one.
+    `share`: equal totals of different accumulators are one.
     """
-    return _program(Layout(strands, windows, slots, type_codes, predicates, share=share))
+    return _program(Layout(accumulators, windows, slots, type_codes, predicates, share=share))
 
 
 def _program(layout: Layout) -> BurstProgram:
@@ -59,7 +59,7 @@ def _program(layout: Layout) -> BurstProgram:
     blocks = layout.lay_out(forms)
     by_type: list[list[list[int]]] = [[] for _ in range(types)]
     sources: list[int] = []
-    riders: list[int] = []
+    attribute_sums: list[int] = []
     wanted: dict[tuple[int, int, int], dict[int, None]] = defaultdict(dict)
     for (form, _), block in zip(forms, blocks, strict=True):
         code, bit, follows, columns, weight, _, _, _ = form
@@ -72,9 +72,9 @@ def _program(layout: Layout) -> BurstProgram:
     for (form, operations), block in zip(forms, blocks, strict=True):
         code, bit, _, columns, weight, count, _, _ = form
         block[GROWTH] = growth_of[code, bit, max(weight, -1)]
-        block[SOURCES], block[SOURCE], block[RIDER] = count, len(sources), len(riders)
+        block[SOURCES], block[SOURCE], block[ATTRIBUTE_SUM] = count, len(sources), len(attribute_sums)
         block[PLAIN] = int(count == 1 and not block[WAITS] and block[WIDTH] == 1)
-        riders += [sum_of.get((block[GROWTH], column), -1) for column in columns]
+        attribute_sums += [sum_of.get((block[GROWTH], column), -1) for column in columns]
         sources += _gathered(layout, operations, block[WIDTH])
     block_rows = Rows()
     for own in by_type:
@@ -85,7 +85,7 @@ def _program(layout: Layout) -> BurstProgram:
         block_first=flat(block_rows.first),
         source=flat(sources),
         wait=table(layout.wait_rows, 3),
-        rider=flat(riders),
+        attribute_sum=flat(attribute_sums),
         growth=table(growth_rows, 5),
         growth_first=flat(growth_first),
         sum=table(sum_rows, 2),
@@ -97,7 +97,7 @@ def _program(layout: Layout) -> BurstProgram:
         **_clear_tables(layout),
         start=flat(layout.clean_start),
         slots=flat(layout.slots),
-        **_strand_tables(layout),
+        **_accumulator_tables(layout),
         size=layout.size,
         patterns=len(layout.pattern_of),
         positions=len(layout.position_of),
@@ -132,8 +132,8 @@ def _gathered(layout: Layout, operations: list[Operation], width: int) -> list[i
         by_operation = [
             [
                 (address, source is None and component > 0)
-                for source, gap in layout.ways(operation.strand, operation.position)
-                for address in layout.addresses(operation.strand, source, gap, component)
+                for source, gap in layout.ways(operation.accumulator, operation.position)
+                for address in layout.addresses(operation.accumulator, source, gap, component)
             ]
             for operation in operations
         ]
@@ -143,7 +143,7 @@ def _gathered(layout: Layout, operations: list[Operation], width: int) -> list[i
                     address if fixed else address + slot
                     for operation, row in zip(operations, by_operation, strict=True)
                     for address, fixed in row[place : place + 1]
-                    for slot in range(layout.slots[layout.windows[operation.strand]])
+                    for slot in range(layout.slots[layout.windows[operation.accumulator]])
                 ]
                 for place in range(len(by_operation[0]))
             ]
@@ -163,8 +163,8 @@ def _kinds(
 ) -> list[tuple[int, int]]:
     """By type: whether a burst may be folded as one, and whether it can be stepped through with inputs at hand."""
     crossing = set()
-    for strand in layout.strands:
-        automaton = strand.automaton
+    for accumulator in layout.accumulators:
+        automaton = accumulator.automaton
         own = {position.type for position in automaton.positions}
         for negation in automaton.negations:
             crossing |= own & negation.types()
@@ -189,7 +189,7 @@ def _negations(layout: Layout, types: int) -> tuple[Rows, list[int]]:
     found: list[list[tuple[int, ...]]] = [[] for _ in range(types)]
     before: list[int] = []
     for (place, index), pattern in layout.pattern_of.items():
-        negation = layout.strands[place].automaton.negations[index]
+        negation = layout.accumulators[place].automaton.negations[index]
         starts = {start.position for start in negation.starts}
         ends = {end.position for end in negation.ends}
         for position in negation.positions:
@@ -253,23 +253,23 @@ def _clear_tables(layout: Layout) -> dict[str, Any]:
     return {"clear": table(rows.flat, 2), "clear_first": flat(rows.first)}
 
 
-def _strand_tables(layout: Layout) -> dict[str, Any]:
+def _accumulator_tables(layout: Layout) -> dict[str, Any]:
     rows: list[tuple[int, ...]] = []
     ends: list[tuple[int, int]] = []
     finish: list[list[tuple[int, int, int]]] = [[] for _ in layout.slots]
     places: list[int] = []
     out = 0
-    for place, strand in enumerate(layout.strands):
-        automaton = strand.automaton
+    for place, accumulator in enumerate(layout.accumulators):
+        automaton = accumulator.automaton
         first = len(ends)
         for end in automaton.ends:
             counts = layout.addresses(place, end.position, end.gap, 0)
             if automaton.sides > 1:
                 ends += [(count, automaton.positions[end.position].side) for count in counts]
                 continue
-            element = end.position if strand.elements > 1 else 0
-            for component in range(strand.width):
-                target = out + element * strand.width + component
+            element = end.position if accumulator.elements > 1 else 0
+            for component in range(accumulator.width):
+                target = out + element * accumulator.width + component
                 numbers = layout.addresses(place, end.position, end.gap, component)
                 finish[layout.windows[place]] += [
                     (count, number, target) for count, number in zip(counts, numbers, strict=True)
@@ -277,12 +277,12 @@ def _strand_tables(layout: Layout) -> dict[str, Any]:
         if automaton.sides > 1:
             rows.append((layout.windows[place], out, first, len(ends)))
         places.append(out)
-        out += strand.elements * strand.width
+        out += accumulator.elements * accumulator.width
     finishing = Rows()
     for own in finish:
         finishing.close(own)
     return {
-        "strand": table(rows, 4),
+        "accumulator": table(rows, 4),
         "end": table(ends, 2),
         "finish": table(finishing.flat, 3),
         "finish_first": flat(finishing.first),

@@ -1,4 +1,4 @@
-"""Strands without adjacent conditions as plain tables: which lanes an event's type moves, from where, by how much.
+"""Accumulators without adjacent conditions as plain tables: which lanes an event's type moves, from where, by how much.
 
 A *cell* is a running total: of a position, or of what waits at a gap behind it. It has a number per component, and
 each number a lane per slot (open window). Positions of one type and one form lie side by side in a *block*, so that a
@@ -18,10 +18,12 @@ import numpy as np
 
 NO_BIT = -1
 UNBOUND = -2
-"""Instead of a column: the position does not bind the alias of this weight or rider."""
+"""Instead of a column: the position does not bind the alias of this weight or attribute sum."""
 
 # Fields of `BurstProgram.block`.
-SIZE, WIDTH, TOTAL, DELTA, FOLLOWS_ITSELF, GROWTH, SOURCES, SOURCE, WAITS, WAIT, RIDER, PLAIN = range(12)
+SIZE, WIDTH, TOTAL, DELTA, FOLLOWS_ITSELF, GROWTH, SOURCES, SOURCE, WAITS, WAIT, ATTRIBUTE_SUM, PLAIN = range(
+    12
+)
 # Fields of `BurstProgram.growth`; its numbers are grown, added and a temporary, one after the other.
 BIT, WEIGHT, NUMBERS, SUM_FIRST, SUM_STOP = range(5)
 # Fields of `BurstProgram.sum`; its numbers likewise.
@@ -36,12 +38,12 @@ GAP_BUCKETS, GAP_START, GAP_WINDOWS = range(3)
 WAIT_BASE, WAIT_GAP, WAIT_STRIDE = range(3)
 # Fields of `BurstProgram.gap_waits`: the cells that wait at a gap, their first bucket.
 CELL, CELL_SLOTS, CELL_STRIDE = range(3)
-# Fields of `BurstProgram.strand`.
+# Fields of `BurstProgram.accumulator`.
 S_WINDOWS, S_OUT, S_END, S_END_STOP = range(4)
 
 
 class BurstProgram(NamedTuple):
-    """Tables of one class of strands. Ranges `x_first[i]:x_first[i + 1]` are what belongs to i."""
+    """Tables of one class of accumulators. Ranges `x_first[i]:x_first[i + 1]` are what belongs to i."""
 
     block: Any
     block_first: Any
@@ -49,7 +51,7 @@ class BurstProgram(NamedTuple):
     source: Any
     """Addresses to gather, [source, component, lane] for each block."""
     wait: Any
-    rider: Any
+    attribute_sum: Any
     """By block: for each component beyond the first the index of its sum, or -1."""
     growth: Any
     growth_first: Any
@@ -78,15 +80,15 @@ class BurstProgram(NamedTuple):
     start: Any
     """By window specification: the address of the starts that no gap closes."""
     slots: Any
-    strand: Any
-    """The strands of AND."""
+    accumulator: Any
+    """The accumulators of AND."""
     end: Any
     """Of AND: the address of the first slot, and the side."""
     finish: Any
-    """By window specification: (count, number, where in a row of results it is added) of the other strands' ends."""
+    """By window specification: (count, number, where in a row of results it is added) of the other accumulators' ends."""
     finish_first: Any
     out: Any
-    """By strand: where its elements stand in a row of results."""
+    """By accumulator: where its elements stand in a row of results."""
     out_width: Any
     """Numbers per row of results."""
     size: Any

@@ -6,6 +6,9 @@ from typing import Any
 
 from hamlet_core.engines.hamlet.bursts.blocks import zero_vector
 from hamlet_core.engines.hamlet.bursts.packing import (
+    ACCUMULATOR_FIELDS,
+    ACCUMULATORS,
+    AT_ACCUMULATOR,
     AT_CLEAR,
     AT_CLEAR_FIRST,
     AT_END,
@@ -14,15 +17,12 @@ from hamlet_core.engines.hamlet.bursts.packing import (
     AT_GAP,
     AT_SLOTS,
     AT_START,
-    AT_STRAND,
     CLEAR_FIELDS,
     END_FIELDS,
     FINISH_FIELDS,
     GAP_FIELDS,
     GAPS,
     OUT_WIDTH,
-    STRAND_FIELDS,
-    STRANDS,
 )
 from hamlet_core.engines.hamlet.bursts.tables import (
     GAP_START,
@@ -47,8 +47,8 @@ def finish(arena: Any, base: int, program: Any, windows: int, slot: int, row: in
         if not is_zero(arena, base + program[run] + slot):
             add(arena, begin + program[run + 2], base + program[run + 1] + slot)
     scratch = base - 4  # four numbers between the results and the rest
-    for strand in range(program[STRANDS]):
-        fields = program[AT_STRAND] + strand * STRAND_FIELDS
+    for accumulator in range(program[ACCUMULATORS]):
+        fields = program[AT_ACCUMULATOR] + accumulator * ACCUMULATOR_FIELDS
         if program[fields + S_WINDOWS] == windows:
             zero(arena, scratch)
             zero(arena, scratch + 1)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from hamlet_core.engines.hamlet.accumulators import Strand
+from hamlet_core.engines.hamlet.accumulators import Accumulator
 from hamlet_core.engines.hamlet.automaton.state import room_of
 from hamlet_core.engines.hamlet.events.kernel import fold_windows
 from hamlet_core.engines.hamlet.events.turns import Turns
@@ -56,9 +56,9 @@ _FIELDS = frozenset({"mantissa", "exponent", "value", "residue", "key"})
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Strands of one class and the events they read; `conditions` and `pairs` as `adjacent_conditions` has them."""
+    """Accumulators of one class and the events they read; `conditions` and `pairs` as `adjacent_conditions` has them."""
 
-    strands: Sequence[Strand]
+    accumulators: Sequence[Accumulator]
     codes: Mapping[str, int]
     """Type -> code in `events`."""
     predicates: Predicates
@@ -73,12 +73,12 @@ class Workload:
     """Ticks of a pane, by whose borders bursts end; 0: none but the windows'."""
     origin: int = 0
     programs: dict[Any, Any] = field(default_factory=dict)
-    """Mutable: programs that folds of equal strands have in common."""
+    """Mutable: programs that folds of equal accumulators have in common."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Results by row and number: the elements of the strands one after the other."""
+    """Results by row and number: the elements of the accumulators one after the other."""
 
     numbers: Any
     """The class of the arena with arrays [row, number]; for residues the residues [row, number, prime] alone."""
@@ -197,15 +197,15 @@ def _task(workload: Workload) -> _Task:
 
 
 def _plan(workload: Workload, resting: frozenset[int]) -> tuple[npt.NDArray[np.int64], tuple[Group, ...]]:
-    width = sum(strand.width for strand in workload.strands)
+    width = sum(accumulator.width for accumulator in workload.accumulators)
     sharing = replace(workload.sharing, log=False)
     key = (
-        *(tuple(strand.key for strand in workload.strands), tuple(workload.codes)),
+        *(tuple(accumulator.key for accumulator in workload.accumulators), tuple(workload.codes)),
         *(workload.rows * width, sharing, resting),
     )
     if key not in workload.programs:
         program, made = event_program(
-            workload.strands,
+            workload.accumulators,
             workload.codes,
             workload.predicates,
             workload.conditions,

@@ -1,4 +1,4 @@
-"""The event kernel: windows of partitions folded event by event, all strands of a class in one pass.
+"""The event kernel: windows of partitions folded event by event, all accumulators of a class in one pass.
 
 Source: GRETA (Poppe et al., VLDB 2017, section 4), with running totals, ordered trees and sets of positions in place
 of the graph. Equal times: gather, then drop by negation, then commit (SEMANTICS 1 and 4).
@@ -34,6 +34,8 @@ from hamlet_core.engines.hamlet.program.layout import (
     M_MATCHED,
     M_SHORT,
     M_SLOTS,
+    P_ACCUMULATOR,
+    P_ACCUMULATORS,
     P_CODES,
     P_ENDS,
     P_FOLDS,
@@ -41,8 +43,6 @@ from hamlet_core.engines.hamlet.program.layout import (
     P_SCRATCH,
     P_SETS,
     P_SLOT,
-    P_STRAND,
-    P_STRANDS,
     P_STRIDE,
     P_UNITS,
     P_WIDTH,
@@ -104,7 +104,7 @@ def fold_windows(
 
 @compiled_part
 def _alive(plan: Any, memo: Any) -> int:
-    """Events of the window that some strand may bind."""
+    """Events of the window that some accumulator may bind."""
     alive = 0
     for code in range(plan[P_CODES]):
         alive += memo[memo[M_COUNTS] + code]
@@ -203,11 +203,11 @@ def _gather_others(
 
 @compiled_part
 def _finish(arena: Any, plan: Any, memo: Any) -> Any:
-    """Close the window: its elements, strand after strand; whether a number left its range."""
+    """Close the window: its elements, accumulator after accumulator; whether a number left its range."""
     result, scratch = plan[P_RESULT], plan[P_SCRATCH]
     zero_run(arena, result, plan[P_WIDTH])
-    for strand in range(plan[P_STRANDS]):
-        about, ends = plan[P_STRAND] + strand * S_FIELDS, plan[P_ENDS] + strand
+    for accumulator in range(plan[P_ACCUMULATORS]):
+        about, ends = plan[P_ACCUMULATOR] + accumulator * S_FIELDS, plan[P_ENDS] + accumulator
         by_side = plan[about + S_SIDES] == 2
         target = scratch if by_side else result + plan[about + S_OFFSET]
         if by_side:

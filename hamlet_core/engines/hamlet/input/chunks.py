@@ -1,7 +1,7 @@
-"""A stream cut into stretches of time: what a fold makes of events and results then fits in bounded memory.
+"""A stream cut into chunks of time: what a fold makes of events and results then fits in bounded memory.
 
-A stretch answers for the windows that begin in it and reads all their events, so that windows are whole and each is
-folded in one stretch; events that windows of two stretches hold are read twice.
+A chunk answers for the windows that begin in it and reads all their events, so that windows are whole and each is
+folded in one chunk; events that windows of two chunks hold are read twice.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from hamlet_core.windows import WindowSpec
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a stretch may hold; its windows may need more."""
+    """How much a chunk may hold; its windows may need more."""
 
     bytes: int = 1 << 25
     """Made of the events."""
     rows: int = 20_000
     """Windows of all queries, without groups."""
     overlap: int = 4
-    """A stretch is so many times as long as the longest window where windows overlap: few events are read twice."""
+    """A chunk is so many times as long as the longest window where windows overlap: few events are read twice."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Chunk:
     """The events of some windows; by specification the numbers of those windows (None: all)."""
 
     stream: Stream
     windows: Mapping[WindowSpec, range] | None = None
 
 
-def stretches(
+def chunks(
     stream: Stream, specs: Sequence[WindowSpec], bytes_per_event: int, limits: Limits
-) -> Iterator[Stretch]:
-    """The stream in stretches, in order of time; `specs` has one entry per query."""
+) -> Iterator[Chunk]:
+    """The stream in chunks, in order of time; `specs` has one entry per query."""
     cuts = list(_cuts(stream, specs, bytes_per_event, limits))
     if not cuts:
-        yield Stretch(stream)
+        yield Chunk(stream)
         return
     first, last = int(stream.time[0]), int(stream.time[-1])
     for low, high in zip([None, *cuts], [*cuts, None], strict=True):
@@ -58,11 +58,11 @@ def stretches(
             begin, end = np.searchsorted(
                 stream.time, _within_int64(min(start for start, _ in bounds), max(stop for _, stop in bounds))
             )
-            yield Stretch(stream.between(int(begin), int(end)), windows)
+            yield Chunk(stream.between(int(begin), int(end)), windows)
 
 
 def _cuts(stream: Stream, specs: Sequence[WindowSpec], bytes_per_event: int, limits: Limits) -> Iterator[int]:
-    """Times at which a new stretch begins."""
+    """Times at which a new chunk begins."""
     time = stream.time
     if not len(time) or not specs:
         return
@@ -79,7 +79,7 @@ def _cuts(stream: Stream, specs: Sequence[WindowSpec], bytes_per_event: int, lim
 
     place = 0
     while place < len(time):
-        begin = int(time[place])  # windows that begin before it are those of the stretch before
+        begin = int(time[place])  # windows that begin before it are those of the chunk before
         by_rows = max(
             begin + ticks, after(place + few)
         )  # few events are in few windows, however long it takes

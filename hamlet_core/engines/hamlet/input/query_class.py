@@ -54,7 +54,7 @@ class QueryClass:
     rest: tuple[QueryClass, ...] = ()
     """Some of the queries, for the events that they read and that this class does not."""
     programs: dict[Any, Any] = field(default_factory=dict)
-    """Mutable: tables that stretches of the stream have in common."""
+    """Mutable: tables that chunks of the stream have in common."""
 
     @property
     def partition(self) -> tuple[str, ...]:

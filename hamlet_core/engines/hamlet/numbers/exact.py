@@ -9,7 +9,7 @@ import numpy as np
 
 from hamlet_core.algebra.aggregates import LATTICE, Component, Role
 from hamlet_core.algebra.arithmetic import PRIME, Unit
-from hamlet_core.engines.hamlet.accumulators import UNIT_WEIGHT, Rider
+from hamlet_core.engines.hamlet.accumulators import UNIT_WEIGHT, AttributeSum
 from hamlet_core.engines.hamlet.numbers.arenas import ResidueValues
 from hamlet_core.engines.hamlet.numbers.columns import DIGIT, Whole, whole
 from hamlet_core.engines.hamlet.numbers.residues import PRIME_BITS, lifts, primes, rebuilt
@@ -26,7 +26,7 @@ def riding(parts: Sequence[Component]) -> list[Component]:
 
 
 class Wholes:
-    """Riders of the residue passes: wide values are summed digit by digit, doubles are whole after a shift."""
+    """AttributeSums of the residue passes: wide values are summed digit by digit, doubles are whole after a shift."""
 
     def __init__(self, stream: Stream, parts: Sequence[Sequence[Component]], *, exact: bool) -> None:
         self.exact = exact
@@ -34,16 +34,16 @@ class Wholes:
         self.made: dict[tuple[str, Role], tuple[list[int], Whole]] = {}
         self.significands: list[Any] = []
         self.shifts: list[Any] = []
-        self.riders: list[tuple[Rider, ...]] = []
+        self.attribute_sums: list[tuple[AttributeSum, ...]] = []
         self.places: list[dict[Component, list[int]]] = []
         for own in parts:
-            riders: list[Rider] = []
+            attribute_sums: list[AttributeSum] = []
             places: dict[Component, list[int]] = {}
             for part in riding(own):
                 columns = [UNIT_WEIGHT] if part.attribute is None else self.columns(part)
-                places[part] = [1 + len(riders) + place for place in range(len(columns))]
-                riders += [Rider(part.alias, column) for column in columns]
-            self.riders.append(tuple(riders))
+                places[part] = [1 + len(attribute_sums) + place for place in range(len(columns))]
+                attribute_sums += [AttributeSum(part.alias, column) for column in columns]
+            self.attribute_sums.append(tuple(attribute_sums))
             self.places.append(places)
         shape = len(self.significands), len(stream)
         shifts = np.zeros(shape, np.int32)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.accumulators import Strand
+from hamlet_core.engines.hamlet.accumulators import Accumulator
 from hamlet_core.engines.hamlet.equal_states import Place
 from hamlet_core.engines.hamlet.input.frame import DEAD
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents
@@ -65,7 +65,7 @@ class Bursts:
 
 
 def sample_bursts(events: ClassEvents) -> Bursts:
-    """Look at type changes in a few stretches of the events."""
+    """Look at type changes in a few chunks of the events."""
     code = events.events.code
     length = len(code) if len(code) <= SAMPLE else SAMPLE // PIECES
     begins = np.linspace(0, len(code) - length, 1 if len(code) <= SAMPLE else PIECES).astype(np.int64)
@@ -86,24 +86,24 @@ def sample_bursts(events: ClassEvents) -> Bursts:
 
 
 def costs(
-    strands: Sequence[Strand],
+    accumulators: Sequence[Accumulator],
     found: Bursts,
     panes: Panes,
     slots: int,
     prices: Prices,
     *,
     alone: bool,
-    equal: Callable[[Sequence[Strand]], Mapping[Place, Place]],
+    equal: Callable[[Sequence[Accumulator]], Mapping[Place, Place]],
 ) -> tuple[float, float]:
-    """What lanes in so many slots cost, and what pane maps do, for strands of one specification that have maps.
+    """What lanes in so many slots cost, and what pane maps do, for accumulators of one specification that have maps.
 
-    `alone` says whether no other strand of the pass keeps its lanes, `equal` which positions share theirs.
+    `alone` says whether no other accumulator of the pass keeps its lanes, `equal` which positions share theirs.
     """
     # Both ways cut bursts where a window begins or ends, which is where a pane does.
     borders = len(panes.tasks.first)
-    outlines = [outline(strand) for strand in strands]
-    by_window = _Lanes.of(strands, slots, equal)
-    by_row = _Lanes.of([basis for strand in strands for basis in bases_of(strand)], 1, equal)
+    outlines = [outline(accumulator) for accumulator in accumulators]
+    by_window = _Lanes.of(accumulators, slots, equal)
+    by_row = _Lanes.of([basis for accumulator in accumulators for basis in bases_of(accumulator)], 1, equal)
     lanes = by_window.cost(found, borders, prices) + len(panes.tasks.row) * by_window.numbers * prices.window
     again = 0.0 if alone else sum(found.of(name, borders) for name in found.share) * BURST
     return lanes, by_row.cost(found, borders, prices) + borders * join_cost(outlines, prices) + again
@@ -120,15 +120,18 @@ class _Lanes:
 
     @classmethod
     def of(
-        cls, strands: Sequence[Strand], slots: int, equal: Callable[[Sequence[Strand]], Mapping[Place, Place]]
+        cls,
+        accumulators: Sequence[Accumulator],
+        slots: int,
+        equal: Callable[[Sequence[Accumulator]], Mapping[Place, Place]],
     ) -> _Lanes:
         lanes: Counter[str] = Counter()
         forms: dict[str, set[tuple[int, int]]] = defaultdict(set)
-        for number, index in set(equal(strands).values()):
-            strand = strands[number]
-            name = strand.automaton.positions[index].type
-            lanes[name] += strand.width * slots
-            forms[name].add((strand.width, _sources(strand, index)))
+        for number, index in set(equal(accumulators).values()):
+            accumulator = accumulators[number]
+            name = accumulator.automaton.positions[index].type
+            lanes[name] += accumulator.width * slots
+            forms[name].add((accumulator.width, _sources(accumulator, index)))
         return cls(lanes, {name: len(own) for name, own in forms.items()}, sum(lanes.values()) // slots)
 
     def cost(self, found: Bursts, borders: int, prices: Prices) -> float:
@@ -138,8 +141,8 @@ class _Lanes:
         )
 
 
-def _sources(strand: Strand, position: int) -> int:
-    return sum(edge.target == position for edge in strand.automaton.edges)
+def _sources(accumulator: Accumulator, position: int) -> int:
+    return sum(edge.target == position for edge in accumulator.automaton.edges)
 
 
 def join_cost(outlines: Sequence[Outline], prices: Prices) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.accumulators import Strand
+from hamlet_core.engines.hamlet.accumulators import Accumulator
 from hamlet_core.engines.hamlet.bursts.fold import BurstJobs, Done
 from hamlet_core.engines.hamlet.bursts.packing import packed
 from hamlet_core.engines.hamlet.bursts.program import compile_bursts
@@ -58,17 +58,17 @@ def panes_of(events: ClassEvents, jobs: BurstJobs, spec: int) -> Panes:
 
 @dataclass(frozen=True, slots=True)
 class PanePlan:
-    """What folds the panes of some strands, and what joins them."""
+    """What folds the panes of some accumulators, and what joins them."""
 
     bursts: BurstProgram
     joins: PaneProgram
     results: list[list[int]]
-    """By strand and component: its number in a row of results."""
+    """By accumulator and component: its number in a row of results."""
 
 
-def plan_panes(strands: Sequence[Strand], events: ClassEvents, *, share: bool) -> PanePlan:
-    """Tables for strands that have pane maps; `share`: equal totals are one."""
-    bases = [bases_of(strand) for strand in strands]
+def plan_panes(accumulators: Sequence[Accumulator], events: ClassEvents, *, share: bool) -> PanePlan:
+    """Tables for accumulators that have pane maps; `share`: equal totals are one."""
+    bases = [bases_of(accumulator) for accumulator in accumulators]
     flat = [basis for own in bases for basis in own]
     program = compile_bursts(flat, [0] * len(flat), [1], events.codes, events.predicates, share=share)
     numbers = np.empty(program.out_width, np.int64)  # each number of the results is the total of one position
@@ -77,14 +77,14 @@ def plan_panes(strands: Sequence[Strand], events: ClassEvents, *, share: bool) -
     totals = [
         [numbers[next(outs) :][: basis.elements * basis.width].tolist() for basis in own] for own in bases
     ]
-    joins, results = compile_panes([outline(strand) for strand in strands], totals)
+    joins, results = compile_panes([outline(accumulator) for accumulator in accumulators], totals)
     return PanePlan(program, joins, results)
 
 
 def fold_panes(
     plan: PanePlan, panes: Panes, events: ClassEvents, values: Any, arithmetic: Any, *, closed_form: bool
 ) -> tuple[list[list[Any]], Done]:
-    """Results by strand and component, an array per row of the specification; and what was done."""
+    """Results by accumulator and component, an array per row of the specification; and what was done."""
     program, joins = plan.bursts, plan.joins
     regions, size = _lay_out(plan, panes)
     arena = arithmetic.arena(size)

@@ -1,10 +1,10 @@
-"""Pane maps: what the events of a pane do to a strand, as a small matrix, and the steps that join such matrices.
+"""Pane maps: what the events of a pane do to an accumulator, as a small matrix, and the steps that join such matrices.
 
-The state of a strand is, for every *inlet* (positions that the same positions may precede), the sum of all totals
+The state of an accumulator is, for every *inlet* (positions that the same positions may precede), the sum of all totals
 that flow in there; a trend that may start counts 1. A pane turns the state x into x + x M and adds x E to the total
 of the window, so that panes in a row are joined by M, N -> M + N + M N (SEMANTICS 3; the matrices are those of the
 HAMLET paper's snapshots, one per pane). Row k of M and E is what the burst kernel finds in the pane if trends start
-at inlet k only. Rows, columns and riders that no path of the automaton leads to are not kept.
+at inlet k only. Rows, columns and attribute sums that no path of the automaton leads to are not kept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.accumulators import Strand
+from hamlet_core.engines.hamlet.accumulators import Accumulator
 from hamlet_core.pattern.automaton import CLEAN, Automaton, Border, Edge, Position
 
 COPY, ADD_LEFT, ADD_RIGHT, ADD_PRODUCT = range(4)
@@ -32,7 +32,7 @@ END = -1
 
 
 class PaneProgram(NamedTuple):
-    """Tables of one set of strands; numbers are counted within a matrix, a state or a row of results."""
+    """Tables of one set of accumulators; numbers are counted within a matrix, a state or a row of results."""
 
     gather: Any
     """Numbers of the burst kernel's state: the first `matrix` are copied to a matrix, number by number."""
@@ -56,7 +56,7 @@ class PaneProgram(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What the matrix of a strand looks like; equal for strands that differ in the types of their positions only."""
+    """What the matrix of an accumulator looks like; equal for accumulators that differ in the types of their positions only."""
 
     width: int
     starts: tuple[bool, ...]
@@ -64,26 +64,26 @@ class Outline:
     bases: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
     """By inlet: its positions, and all that they lead to."""
     entries: tuple[tuple[Entry, tuple[tuple[int, int], ...]], ...]
-    """What may differ from 0, and the (element, component) of the row's strand that it sums up."""
+    """What may differ from 0, and the (element, component) of the row's accumulator that it sums up."""
 
 
-def has_map(strand: Strand) -> bool:
-    """Whether a strand has pane maps: panes cannot tell what a negated match covers, nor join the sides of AND."""
-    automaton = strand.automaton
-    return not automaton.negations and automaton.sides == 1 and strand.instead is None
+def has_map(accumulator: Accumulator) -> bool:
+    """Whether an accumulator has pane maps: panes cannot tell what a negated match covers, nor join the sides of AND."""
+    automaton = accumulator.automaton
+    return not automaton.negations and automaton.sides == 1 and accumulator.instead is None
 
 
-def outline(strand: Strand) -> Outline:
-    """The outline of a strand that has pane maps."""
-    automaton = strand.automaton
+def outline(accumulator: Accumulator) -> Outline:
+    """The outline of an accumulator that has pane maps."""
+    automaton = accumulator.automaton
     return _outline(
         len(automaton.positions),
         tuple(start.position for start in automaton.starts),
         tuple((edge.source, edge.target) for edge in automaton.edges),
         tuple(end.position for end in automaton.ends),
         tuple(
-            tuple(one.index for one in automaton.positions if one.alias == rider.alias)
-            for rider in strand.riders
+            tuple(one.index for one in automaton.positions if one.alias == attribute_sum.alias)
+            for attribute_sum in accumulator.attribute_sums
         ),
     )
 
@@ -133,10 +133,10 @@ def _reached(edges: Sequence[tuple[int, int]], targets: Iterable[int]) -> tuple[
     return tuple(sorted(found))
 
 
-def bases_of(strand: Strand) -> list[Strand]:
-    """By inlet the strand whose trends start there only, and that gives out the total of every position."""
-    automaton, found = strand.automaton, []
-    for targets, reached in outline(strand).bases:
+def bases_of(accumulator: Accumulator) -> list[Accumulator]:
+    """By inlet the accumulator whose trends start there only, and that gives out the total of every position."""
+    automaton, found = accumulator.automaton, []
+    for targets, reached in outline(accumulator).bases:
         number = {position: place for place, position in enumerate(reached)}
         positions = [automaton.positions[old] for old in reached]
         part = Automaton(
@@ -149,7 +149,11 @@ def bases_of(strand: Strand) -> list[Strand]:
             ),
             tuple(Border(place, CLEAN) for place in range(len(reached))),
         )
-        found.append(Strand(strand.query, strand.analysed, strand.riders, strand.weight, part))
+        found.append(
+            Accumulator(
+                accumulator.query, accumulator.analysed, accumulator.attribute_sums, accumulator.weight, part
+            )
+        )
     return found
 
 
@@ -158,7 +162,7 @@ def bases_of(strand: Strand) -> list[Strand]:
 
 @dataclass(slots=True)
 class _Tables:
-    """Mutable: what is written so far. Numbers of strands of one outline lie side by side."""
+    """Mutable: what is written so far. Numbers of accumulators of one outline lie side by side."""
 
     state: int = 0
     out: int = 0
@@ -171,9 +175,9 @@ class _Tables:
 def compile_panes(
     outlines: Sequence[Outline], totals: Sequence[Sequence[Sequence[int]]]
 ) -> tuple[PaneProgram, list[list[int]]]:
-    """Tables for strands, and for each component of each strand its number in a row of results.
+    """Tables for accumulators, and for each component of each accumulator its number in a row of results.
 
-    `totals[i][k]` are the numbers of the totals of row k of strand i, element by element.
+    `totals[i][k]` are the numbers of the totals of row k of accumulator i, element by element.
     """
     by_outline: dict[Outline, list[int]] = defaultdict(list)
     for place, own in enumerate(outlines):

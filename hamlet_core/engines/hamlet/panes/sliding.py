@@ -1,4 +1,4 @@
-"""Sliding windows of one class: which strands pane maps fold, and the tables for them, made once."""
+"""Sliding windows of one class: which accumulators pane maps fold, and the tables for them, made once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from hamlet_core.engines.hamlet.accumulators import Strand
+from hamlet_core.engines.hamlet.accumulators import Accumulator
 from hamlet_core.engines.hamlet.bursts.fold import BurstJobs, Done
 from hamlet_core.engines.hamlet.bursts.layout import equal_positions
 from hamlet_core.engines.hamlet.equal_states import Place
@@ -19,14 +19,14 @@ from hamlet_core.engines.hamlet.panes.maps import has_map
 
 @dataclass
 class Sliding:
-    """Mutable: keeps what it has made for a class of queries; equal strands are not prepared twice."""
+    """Mutable: keeps what it has made for a class of queries; equal accumulators are not prepared twice."""
 
     events: ClassEvents
     jobs: BurstJobs
     windows: str = "auto"
-    """How overlapping windows are folded: by "lanes", by "panes" where a strand has maps, or what costs less."""
+    """How overlapping windows are folded: by "lanes", by "panes" where an accumulator has maps, or what costs less."""
     share: bool = True
-    """Equal totals of different strands are folded once."""
+    """Equal totals of different accumulators are folded once."""
     plans: dict[Any, PanePlan] = field(default_factory=dict)
     chosen: dict[Any, dict[int, list[int]]] = field(default_factory=dict)
 
@@ -45,28 +45,34 @@ class Sliding:
         return sample_bursts(self.events)
 
     def by_panes(
-        self, strands: Sequence[Strand], specs: Sequence[int], prices: Prices = PRICES
+        self, accumulators: Sequence[Accumulator], specs: Sequence[int], prices: Prices = PRICES
     ) -> dict[int, list[int]]:
-        """By specification: places of the strands that pane maps fold; the rest keeps lanes."""
+        """By specification: places of the accumulators that pane maps fold; the rest keeps lanes."""
         if self.windows == "lanes" or not self.panes:
             return {}
-        key = prices, tuple(strand.key for strand in strands)
+        key = prices, tuple(accumulator.key for accumulator in accumulators)
         if key not in self.chosen:
-            self.chosen[key] = self._choose(strands, specs, prices)
+            self.chosen[key] = self._choose(accumulators, specs, prices)
         return self.chosen[key]
 
     def _choose(
-        self, strands: Sequence[Strand], specs: Sequence[int], prices: Prices
+        self, accumulators: Sequence[Accumulator], specs: Sequence[int], prices: Prices
     ) -> dict[int, list[int]]:
         chosen = {}
         for spec in self.panes:
-            own = [place for place, strand in enumerate(strands) if specs[place] == spec and has_map(strand)]
-            if own and (self.windows == "panes" or self._cheaper(strands, own, spec, prices)):
+            own = [
+                place
+                for place, accumulator in enumerate(accumulators)
+                if specs[place] == spec and has_map(accumulator)
+            ]
+            if own and (self.windows == "panes" or self._cheaper(accumulators, own, spec, prices)):
                 chosen[spec] = own
         return chosen
 
-    def _cheaper(self, strands: Sequence[Strand], own: Sequence[int], spec: int, prices: Prices) -> bool:
-        chosen, alone = [strands[place] for place in own], len(own) == len(strands)
+    def _cheaper(
+        self, accumulators: Sequence[Accumulator], own: Sequence[int], spec: int, prices: Prices
+    ) -> bool:
+        chosen, alone = [accumulators[place] for place in own], len(own) == len(accumulators)
         by_lanes, by_panes = costs(
             chosen,
             self.bursts,
@@ -78,22 +84,30 @@ class Sliding:
         )
         return by_panes < by_lanes
 
-    def _equal(self, strands: Sequence[Strand]) -> Mapping[Place, Place]:
-        """Position of a strand -> the one whose lanes it has."""
+    def _equal(self, accumulators: Sequence[Accumulator]) -> Mapping[Place, Place]:
+        """Position of an accumulator -> the one whose lanes it has."""
         if self.share:
-            return equal_positions(strands, [0] * len(strands), self.events.codes, self.events.predicates)
+            return equal_positions(
+                accumulators, [0] * len(accumulators), self.events.codes, self.events.predicates
+            )
         places = (
-            (number, one.index) for number, own in enumerate(strands) for one in own.automaton.positions
+            (number, one.index) for number, own in enumerate(accumulators) for one in own.automaton.positions
         )
         return {place: place for place in places}
 
     def fold(
-        self, spec: int, strands: Sequence[Strand], values: Any, arithmetic: Any, *, closed_form: bool
+        self,
+        spec: int,
+        accumulators: Sequence[Accumulator],
+        values: Any,
+        arithmetic: Any,
+        *,
+        closed_form: bool,
     ) -> tuple[list[list[Any]], Done]:
-        """Results by strand and component, an array per row of the specification; and what was done."""
-        key = spec, tuple(strand.key for strand in strands)
+        """Results by accumulator and component, an array per row of the specification; and what was done."""
+        key = spec, tuple(accumulator.key for accumulator in accumulators)
         if key not in self.plans:
-            self.plans[key] = plan_panes(strands, self.events, share=self.share)
+            self.plans[key] = plan_panes(accumulators, self.events, share=self.share)
         return fold_panes(
             self.plans[key], self.panes[spec], self.events, values, arithmetic, closed_form=closed_form
         )

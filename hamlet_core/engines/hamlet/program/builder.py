@@ -1,4 +1,4 @@
-"""Strands in, the tables of the event kernel out: addresses for every total, and what each type of event moves.
+"""Accumulators in, the tables of the event kernel out: addresses for every total, and what each type of event moves.
 
 Positions of one type lie side by side in a *block*, in one order for totals, inputs and pair classes, so that most
 moves join into long runs.
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.accumulators import Rider, Strand
+from hamlet_core.engines.hamlet.accumulators import Accumulator, AttributeSum
 from hamlet_core.engines.hamlet.equal_states import Place
 from hamlet_core.engines.hamlet.input.frame import Predicates
 from hamlet_core.engines.hamlet.program.equal_states import equal_places
@@ -45,7 +45,7 @@ ClassKey: TypeAlias = tuple[int, int, int, int, int]
 
 
 def event_program(
-    strands: Sequence[Strand],
+    accumulators: Sequence[Accumulator],
     codes: Mapping[str, int],
     predicates: Predicates,
     conditions: Conditions,
@@ -55,13 +55,13 @@ def event_program(
     sharing: Sharing,
     resting: Collection[int] = (),
 ) -> tuple[EventProgram, tuple[Group, ...]]:
-    """The program of strands of one class; its state begins at `first_free`, behind the rows of results.
+    """The program of accumulators of one class; its state begins at `first_free`, behind the rows of results.
 
     `codes` are those of `Events.code`; types that are not among them never come. `sharing` says whether equal totals
     are one, and which groups of positions may share graphlets; these are the second that is returned, without those that
     are `resting`, whose positions go apart.
     """
-    builder = builder_of(strands, codes, predicates, conditions, first_free)
+    builder = builder_of(accumulators, codes, predicates, conditions, first_free)
     builder.find_equals(sharing.equals)
     builder.find_groups(sharing)
     builder.groups = [group for number, group in enumerate(builder.groups) if number not in resting]
@@ -70,15 +70,15 @@ def event_program(
     return builder.program(pairs), tuple(builder.groups)
 
 
-def grouped_strands(
-    strands: Sequence[Strand],
+def grouped_accumulators(
+    accumulators: Sequence[Accumulator],
     codes: Mapping[str, int],
     predicates: Predicates,
     conditions: Conditions,
     sharing: Sharing,
 ) -> set[int]:
-    """The strands of which some position is in a group."""
-    builder = builder_of(strands, codes, predicates, conditions, 0)
+    """The accumulators of which some position is in a group."""
+    builder = builder_of(accumulators, codes, predicates, conditions, 0)
     builder.find_equals(sharing.equals)
     builder.find_groups(sharing)
     grouped = {place for group in builder.groups for place in group.places}
@@ -86,7 +86,7 @@ def grouped_strands(
 
 
 def builder_of(
-    strands: Sequence[Strand],
+    accumulators: Sequence[Accumulator],
     codes: Mapping[str, int],
     predicates: Predicates,
     conditions: Conditions,
@@ -94,25 +94,25 @@ def builder_of(
 ) -> _Builder:
     """The tables of a class before anything is known of them; types that never come get codes, too."""
     known = dict(codes)
-    for strand in strands:
-        for name in sorted(strand.analysed.automaton.types()):
+    for accumulator in accumulators:
+        for name in sorted(accumulator.analysed.automaton.types()):
             known.setdefault(name, max(known.values(), default=-1) + 1)
     folds = Folds(Lookup(known, predicates, conditions))
-    return _Builder(strands, folds, max(known.values(), default=-1) + 1, first_free)
+    return _Builder(accumulators, folds, max(known.values(), default=-1) + 1, first_free)
 
 
 @dataclass(slots=True)
 class _Builder:
     """Mutable: the tables of one class while they grow."""
 
-    strands: Sequence[Strand]
+    accumulators: Sequence[Accumulator]
     folds: Folds
     size: int
     """Codes."""
     top: int
     """The first address that is free."""
     same: dict[Place, Place] = field(default_factory=dict)
-    """Every position of a strand -> the one whose totals it has; the rest of the tables knows the latter alone."""
+    """Every position of an accumulator -> the one whose totals it has; the rest of the tables knows the latter alone."""
     groups: list[Group] = field(default_factory=list)
     blocks: list[tuple[int, int]] = field(default_factory=list)
     """(code, group or -1)"""
@@ -124,7 +124,7 @@ class _Builder:
     """Edges with one, by what answers them."""
     starts: dict[Total, None] = field(default_factory=dict)
     ends: list[tuple[int, int, Total]] = field(default_factory=list)
-    """(strand, side, total)"""
+    """(accumulator, side, total)"""
     totals: dict[Total, int] = field(default_factory=dict)
     """-> address"""
     values: dict[int, int] = field(default_factory=dict)
@@ -139,37 +139,42 @@ class _Builder:
 
     def width(self, place: Place) -> int:
         """Numbers of an element."""
-        return self.strands[place[0]].width
+        return self.accumulators[place[0]].width
 
     def alias(self, place: Place) -> str:
         """The alias of a position."""
-        return self.strands[place[0]].analysed.automaton.positions[place[1]].alias
+        return self.accumulators[place[0]].analysed.automaton.positions[place[1]].alias
 
     def paths(self) -> list[int]:
-        """The strands whose paths are trends, like beside like."""
+        """The accumulators whose paths are trends, like beside like."""
 
-        def codes(strand: int) -> list[int]:
-            positions = self.strands[strand].analysed.automaton.positions
+        def codes(accumulator: int) -> list[int]:
+            positions = self.accumulators[accumulator].analysed.automaton.positions
             return [self.folds.lookup.codes[position.type] for position in positions]
 
         return sorted(
-            (place for place, strand in enumerate(self.strands) if not strand.analysed.ambiguous), key=codes
+            (
+                place
+                for place, accumulator in enumerate(self.accumulators)
+                if not accumulator.analysed.ambiguous
+            ),
+            key=codes,
         )
 
     def find_equals(self, share: bool) -> None:
         """Which positions have equal totals; each has its own if nothing is shared."""
-        self.same = equal_places(self.strands, self.paths(), self.folds, share=share)
+        self.same = equal_places(self.accumulators, self.paths(), self.folds, share=share)
 
     def find_groups(self, sharing: Sharing) -> None:
         """Which positions may share graphlets."""
         if sharing.equals and len(self.paths()) > 1:
-            finder = Finder(self.strands, self.paths(), self.folds, self.same)
+            finder = Finder(self.accumulators, self.paths(), self.folds, self.same)
             self.groups = finder.groups(everywhere=sharing.everywhere)
 
     def arrange(self) -> None:
         """Give every position a place in a block: of its group, or of all others of its code.
 
-        Of the others those that come first in their strands are the first.
+        Of the others those that come first in their accumulators are the first.
         """
         for number, group in enumerate(self.groups):
             offsets = accumulate(map(self.width, group.places), initial=0)
@@ -177,10 +182,10 @@ class _Builder:
                 self.place[place] = len(self.blocks), offset
             self.blocks.append((group.code, number))
         columns: dict[int, list[list[Place]]] = defaultdict(list)
-        for strand in self.paths():
+        for accumulator in self.paths():
             seen: dict[int, int] = defaultdict(int)
-            for position in self.strands[strand].analysed.automaton.positions:
-                place = strand, position.index
+            for position in self.accumulators[accumulator].analysed.automaton.positions:
+                place = accumulator, position.index
                 if self.same[place] != place or place in self.place:
                     continue
                 code = self.folds.lookup.codes[position.type]
@@ -196,20 +201,25 @@ class _Builder:
 
     def collect(self, pairs: PairTables) -> None:
         """Sort edges and borders by what serves them; number the totals."""
-        for strand in self.paths():
-            query, automaton = self.strands[strand].query, self.strands[strand].analysed.automaton
+        for accumulator in self.paths():
+            query, automaton = (
+                self.accumulators[accumulator].query,
+                self.accumulators[accumulator].analysed.automaton,
+            )
             for source, target, gap, condition in self.folds.edges(query, automaton):
-                here, there = self.same[strand, source], self.same[strand, target]
+                here, there = self.same[accumulator, source], self.same[accumulator, target]
                 if condition < 0:
                     self.edges[(here, gap), there] = None
                     continue
                 for kind in kinds(pairs, condition, gap):
                     self.asks[kind, condition, gap, *self.blocks[self.place[here][0]]][here, there] = None
             for one in automaton.starts:
-                self.starts[self.same[strand, one.position], self.folds.gap(query, automaton, one.gap)] = None
+                self.starts[
+                    self.same[accumulator, one.position], self.folds.gap(query, automaton, one.gap)
+                ] = None
             for one in automaton.ends:
-                total = self.same[strand, one.position], self.folds.gap(query, automaton, one.gap)
-                self.ends.append((strand, automaton.positions[one.position].side, total))
+                total = self.same[accumulator, one.position], self.folds.gap(query, automaton, one.gap)
+                self.ends.append((accumulator, automaton.positions[one.position].side, total))
         needed = {total for total, _ in self.edges} | {total for _, _, total in self.ends}
         for total in sorted(needed, key=lambda total: (total[1], self.place[total[0]])):
             self.totals[total] = -1
@@ -222,16 +232,16 @@ class _Builder:
         for total in self.totals:
             self.totals[total] = self.take(self.width(total[0]))
         paths = self._paths()
-        sets = set_tables(self.strands, self.folds, self.size, self.take(1))
+        sets = set_tables(self.accumulators, self.folds, self.size, self.take(1))
         queues = (
             (self.blocks[self.place[total[0]][0]][0], self.width(total[0]), self.totals[total])
             for total in self.queues
         )
-        width = sum(strand.width for strand in self.strands)
+        width = sum(accumulator.width for accumulator in self.accumulators)
         result, scratch = self.take(width), self.take(4)  # four numbers for AND
         return EventProgram(
             paths,
-            steady(paths, self.blocks, lone_codes(self.blocks, self.folds, self.strands)),
+            steady(paths, self.blocks, lone_codes(self.blocks, self.folds, self.accumulators)),
             self._gaps(),
             sets,
             self._groups(pairs),
@@ -243,22 +253,22 @@ class _Builder:
                 8,
             ),
             table(queues, 3),
-            self._strands(),
+            self._accumulators(),
             rows(
-                len(self.strands),
-                ((strand, side, self.totals[total]) for strand, side, total in self.ends),
+                len(self.accumulators),
+                ((accumulator, side, self.totals[total]) for accumulator, side, total in self.ends),
                 2,
             ),
             np.array([width, state, result, scratch, self.top], np.int64),
         )
 
-    def _strands(self) -> Any:
-        offsets = accumulate((strand.width for strand in self.strands), initial=0)
-        by_sets = set_numbers(self.strands)
+    def _accumulators(self) -> Any:
+        offsets = accumulate((accumulator.width for accumulator in self.accumulators), initial=0)
+        by_sets = set_numbers(self.accumulators)
         return table(
             (
-                (offset, strand.width, strand.analysed.automaton.sides, by_sets.get(place, -1))
-                for place, (strand, offset) in enumerate(zip(self.strands, offsets, strict=False))
+                (offset, accumulator.width, accumulator.analysed.automaton.sides, by_sets.get(place, -1))
+                for place, (accumulator, offset) in enumerate(zip(self.accumulators, offsets, strict=False))
             ),
             4,
         )
@@ -287,12 +297,12 @@ class _Builder:
             self.value,
             [(place, address) for (place, _), address in self.totals.items()],
             self.take,
-            lone_codes(self.blocks, self.folds, self.strands),
+            lone_codes(self.blocks, self.folds, self.accumulators),
             [access_of(pairs, group.condition) for group in self.groups],
         )
 
     def _bit(self, place: Place) -> int:
-        return self.folds.lookup.bit(self.strands[place[0]].query, self.alias(place))
+        return self.folds.lookup.bit(self.accumulators[place[0]].query, self.alias(place))
 
     def value(self, column: int) -> int:
         """The address at which an attribute of the event in hand is put."""
@@ -348,24 +358,24 @@ class _Builder:
         )
 
     def _effects(self) -> tuple[Rows, Rows, Rows]:
-        """What binding an event does to the elements in a block: loads, riders and weights."""
+        """What binding an event does to the elements in a block: loads, attribute sums and weights."""
         loads: set[tuple[int, int, int]] = set()
-        riders: list[tuple[int, ...]] = []
+        attribute_sums: list[tuple[int, ...]] = []
         weights: list[tuple[int, ...]] = []
 
-        def value(block: int, rider: Rider) -> int:
-            loads.add((block, rider.column, self.value(rider.column)))
-            return self.value(rider.column)
+        def value(block: int, attribute_sum: AttributeSum) -> int:
+            loads.add((block, attribute_sum.column, self.value(attribute_sum.column)))
+            return self.value(attribute_sum.column)
 
         for place, (block, offset) in self.place.items():
-            strand = self.strands[place[0]]
-            for component, rider in enumerate(strand.riders, start=1):
-                if rider.alias == self.alias(place):
-                    riders.append((block, offset + component, offset, value(block, rider)))
-            if strand.weight is not None and strand.weight.alias == self.alias(place):
-                weights.append((block, offset, value(block, strand.weight)))
+            accumulator = self.accumulators[place[0]]
+            for component, attribute_sum in enumerate(accumulator.attribute_sums, start=1):
+                if attribute_sum.alias == self.alias(place):
+                    attribute_sums.append((block, offset + component, offset, value(block, attribute_sum)))
+            if accumulator.weight is not None and accumulator.weight.alias == self.alias(place):
+                weights.append((block, offset, value(block, accumulator.weight)))
         count = len(self.blocks)
-        return rows(count, sorted(loads), 2), rows(count, riders, 3), rows(count, weights, 2)
+        return rows(count, sorted(loads), 2), rows(count, attribute_sums, 3), rows(count, weights, 2)
 
     def _lanes(self, asks: Iterable[tuple[Place, Place]]) -> int:
         return sum(self.width(place) for place in {source for source, _ in asks})

@@ -1,4 +1,4 @@
-"""Positions of strands whose totals are equal whatever the events are, as the event kernel counts them."""
+"""Positions of accumulators whose totals are equal whatever the events are, as the event kernel counts them."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from hamlet_core.engines.hamlet.accumulators import Strand
+from hamlet_core.engines.hamlet.accumulators import Accumulator
 from hamlet_core.engines.hamlet.equal_states import Place, equal_totals
 from hamlet_core.engines.hamlet.program.negations import Folds
 
 
 def equal_places(
-    strands: Sequence[Strand], numbers: Sequence[int], folds: Folds, *, share: bool
+    accumulators: Sequence[Accumulator], numbers: Sequence[int], folds: Folds, *, share: bool
 ) -> dict[Place, Place]:
-    """Every position of these strands -> the first with equal totals; without `share` itself."""
+    """Every position of these accumulators -> the first with equal totals; without `share` itself."""
     labels: dict[Place, Any] = {}
     ways: dict[Place, list[tuple[Place, Any]]] = defaultdict(list)
     for number in numbers:
-        strand = strands[number]
-        automaton, lookup = strand.analysed.automaton, folds.lookup
-        starts = {one.position: folds.gap(strand.query, automaton, one.gap) for one in automaton.starts}
+        accumulator = accumulators[number]
+        automaton, lookup = accumulator.analysed.automaton, folds.lookup
+        starts = {one.position: folds.gap(accumulator.query, automaton, one.gap) for one in automaton.starts}
         for one in automaton.positions:
-            binding = lookup.codes[one.type], lookup.bit(strand.query, one.alias)
-            labels[number, one.index] = (*binding, starts.get(one.index), strand.added(one.alias))
-        for source, target, gap, condition in folds.edges(strand.query, automaton):
+            binding = lookup.codes[one.type], lookup.bit(accumulator.query, one.alias)
+            labels[number, one.index] = (*binding, starts.get(one.index), accumulator.added(one.alias))
+        for source, target, gap, condition in folds.edges(accumulator.query, automaton):
             ways[number, target].append(((number, source), (gap, condition)))
     return equal_totals(labels, ways) if share else {place: place for place in labels}

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.accumulators import Strand
+from hamlet_core.engines.hamlet.accumulators import Accumulator
 from hamlet_core.engines.hamlet.equal_states import Place, equal_totals
 from hamlet_core.engines.hamlet.program.layout import COUNTS, ENDS_BURSTS, G_FIELDS, MOST_MEMBERS
 from hamlet_core.engines.hamlet.program.negations import Folds
@@ -73,20 +73,20 @@ class Group:
 class Finder:
     """Mutable: what is known of places while groups are looked for."""
 
-    strands: Sequence[Strand]
+    accumulators: Sequence[Accumulator]
     numbers: Sequence[int]
-    """The strands that are looked at."""
+    """The accumulators that are looked at."""
     folds: Folds
     same: Mapping[Place, Place]
     edges: dict[Edge, None] = field(default_factory=dict)
     barred: set[Place] = field(default_factory=set)
     owners: dict[Place, list[int]] = field(default_factory=lambda: defaultdict(list))
-    """Place -> the strands whose total it is."""
+    """Place -> the accumulators whose total it is."""
 
     def groups(self, *, everywhere: bool) -> list[Group]:
         """Groups of two or more; `everywhere`: also where nothing can be gained."""
         self._read()
-        inputs = _Inputs(self.strands, self.numbers, self.folds)
+        inputs = _Inputs(self.accumulators, self.numbers, self.folds)
         found: dict[Any, list[Place]] = defaultdict(list)
         for place in dict.fromkeys(self.same[one] for one in self.same):
             if (key := self._key(place)) is not None:
@@ -105,21 +105,21 @@ class Finder:
 
     def _read(self) -> None:
         for number in self.numbers:
-            strand = self.strands[number]
-            automaton = strand.analysed.automaton
+            accumulator = self.accumulators[number]
+            automaton = accumulator.analysed.automaton
             negated = {name for negation in automaton.negations for name in negation.types()}
             for one in automaton.positions:
                 place = self.same[number, one.index]
                 self.owners[place].append(number)
                 if one.type in negated:
                     self.barred.add(place)
-            for source, target, gap, condition in self.folds.edges(strand.query, automaton):
+            for source, target, gap, condition in self.folds.edges(accumulator.query, automaton):
                 here, there = self.same[number, source], self.same[number, target]
                 self.edges[here, there, gap, condition] = None
                 self._bar_queue(here, gap)
             for end in automaton.ends:
                 self._bar_queue(
-                    self.same[number, end.position], self.folds.gap(strand.query, automaton, end.gap)
+                    self.same[number, end.position], self.folds.gap(accumulator.query, automaton, end.gap)
                 )
 
     def _bar_queue(self, place: Place, gap: int) -> None:
@@ -139,16 +139,16 @@ class Finder:
         for source, target, _, condition in beside:
             if condition >= 0 or self._code(source) == self._code(target):
                 return None
-        strand = self.strands[place[0]]
-        factor = strand.weight is not None and strand.weight.alias == self._alias(place)
-        return code, loops[0][1], strand.weight.column if strand.weight and factor else None
+        accumulator = self.accumulators[place[0]]
+        factor = accumulator.weight is not None and accumulator.weight.alias == self._alias(place)
+        return code, loops[0][1], accumulator.weight.column if accumulator.weight and factor else None
 
     def _group(self, key: tuple[Any, ...], places: Sequence[Place], inputs: _Inputs) -> Group:
         code, condition, factor = key
         owners = {number for place in places for number in self.owners[place]}
         positive, negative, types = set(), set(), 0
         for number in owners:
-            automaton = self.strands[number].analysed.automaton
+            automaton = self.accumulators[number].analysed.automaton
             own = {self.folds.lookup.codes[position.type] for position in automaton.positions}
             types = max(types, len(own))
             positive |= own
@@ -156,19 +156,19 @@ class Finder:
                 self.folds.lookup.codes[name] for negation in automaton.negations for name in negation.types()
             }
         columns = dict.fromkeys(
-            rider.column
+            attribute_sum.column
             for place in places
-            for rider in self.strands[place[0]].riders
-            if rider.alias == self._alias(place)
+            for attribute_sum in self.accumulators[place[0]].attribute_sums
+            if attribute_sum.alias == self._alias(place)
         )
-        first = self.strands[places[0][0]].analysed.automaton.positions[places[0][1]]
+        first = self.accumulators[places[0][0]].analysed.automaton.positions[places[0][1]]
         return Group(
             code,
             first.type,
             condition,
             tuple(places),
             tuple(
-                tuple(sorted({self.strands[number].query for number in self.owners[place]}))
+                tuple(sorted({self.accumulators[number].query for number in self.owners[place]}))
                 for place in places
             ),
             frozenset(positive | negative) - {code},
@@ -178,24 +178,26 @@ class Finder:
             () if factor is None else (factor,),
             inputs.of(places, self.edges, self._width),
             {
-                (place, component): list(columns).index(rider.column) + 1
+                (place, component): list(columns).index(attribute_sum.column) + 1
                 for place in places
-                for component, rider in enumerate(self.strands[place[0]].riders, start=1)
-                if rider.alias == self._alias(place)
+                for component, attribute_sum in enumerate(self.accumulators[place[0]].attribute_sums, start=1)
+                if attribute_sum.alias == self._alias(place)
             },
         )
 
     def _code(self, place: Place) -> int:
-        return self.folds.lookup.codes[self.strands[place[0]].analysed.automaton.positions[place[1]].type]
+        return self.folds.lookup.codes[
+            self.accumulators[place[0]].analysed.automaton.positions[place[1]].type
+        ]
 
     def _alias(self, place: Place) -> str:
-        return self.strands[place[0]].analysed.automaton.positions[place[1]].alias
+        return self.accumulators[place[0]].analysed.automaton.positions[place[1]].alias
 
     def _width(self, place: Place) -> int:
-        return self.strands[place[0]].width
+        return self.accumulators[place[0]].width
 
     def _bit(self, place: Place) -> int:
-        return self.folds.lookup.bit(self.strands[place[0]].query, self._alias(place))
+        return self.folds.lookup.bit(self.accumulators[place[0]].query, self._alias(place))
 
 
 class _Inputs:
@@ -203,33 +205,33 @@ class _Inputs:
 
     def __init__(
         self,
-        strands: Sequence[Strand],
+        accumulators: Sequence[Accumulator],
         numbers: Sequence[int],
         folds: Folds,
     ) -> None:
         self.starts: dict[Place, int] = {}
         labels: dict[Place, Any] = {}
         ways: dict[Place, list[tuple[Place, Any]]] = defaultdict(list)
-        self.stride = max((strands[number].width for number in numbers), default=1)
+        self.stride = max((accumulators[number].width for number in numbers), default=1)
         for number in numbers:
-            strand = strands[number]
-            automaton = strand.analysed.automaton
-            edges = folds.edges(strand.query, automaton)
+            accumulator = accumulators[number]
+            automaton = accumulator.analysed.automaton
+            edges = folds.edges(accumulator.query, automaton)
             for start in automaton.starts:
-                self.starts[number, start.position] = folds.gap(strand.query, automaton, start.gap)
+                self.starts[number, start.position] = folds.gap(accumulator.query, automaton, start.gap)
             for one in automaton.positions:
-                binding = folds.lookup.codes[one.type], folds.lookup.bit(strand.query, one.alias)
-                weighs = strand.weight is not None and strand.weight.alias == one.alias
-                factor = strand.weight.column if strand.weight is not None and weighs else None
+                binding = folds.lookup.codes[one.type], folds.lookup.bit(accumulator.query, one.alias)
+                weighs = accumulator.weight is not None and accumulator.weight.alias == one.alias
+                factor = accumulator.weight.column if accumulator.weight is not None and weighs else None
                 place = number, one.index
                 labels[self._scalar(place, 0)] = (*binding, self.starts.get(place), factor)
-                for component, rider in enumerate(strand.riders, start=1):
-                    adds = rider.column if rider.alias == one.alias else None
+                for component, attribute_sum in enumerate(accumulator.attribute_sums, start=1):
+                    adds = attribute_sum.column if attribute_sum.alias == one.alias else None
                     labels[self._scalar(place, component)] = (*binding, "adds", adds)
                     if adds is not None:
                         ways[self._scalar(place, component)].append((self._scalar(place, 0), (-1, -1)))
             for source, target, gap, condition in edges:
-                for component in range(strand.width):
+                for component in range(accumulator.width):
                     scalar = self._scalar((number, target), component)
                     ways[scalar].append((self._scalar((number, source), component), (gap, condition)))
         self.equal = equal_totals(labels, ways)

@@ -21,12 +21,14 @@ NONE = np.int64(-(2**63))
 """No match yet: before every time."""
 
 # The head of a plan: counts and addresses first, then where tables begin, in the order of `packed`.
-(P_CODES, P_STRIDE, P_GAPS, P_FOLDS, P_NEGATED, P_HISTORIES, P_CLASSES, P_QUEUES, P_STRANDS) = range(9)
+(P_CODES, P_STRIDE, P_GAPS, P_FOLDS, P_NEGATED, P_HISTORIES, P_CLASSES, P_QUEUES, P_ACCUMULATORS) = range(9)
 (P_SETS, P_SET_POSITIONS, P_VALUE, P_WORDS, P_BLOCKS, P_GROUPS) = range(9, 15)
 (P_WIDTH, P_STATE, P_RESULT, P_SCRATCH, P_FREE) = range(15, 20)
 (P_SIZE, P_BASE, P_SLOT, P_ALWAYS, P_ASKED_RUN, P_FED_RUN, P_POSITION, P_CLASS, P_QUEUE) = range(20, 29)
-(P_STRAND, P_SET, P_SET_POSITION, P_GROUP_OF, P_GROUP, P_TOUCHED, P_STEADY) = range(29, 36)
-(P_UNITS, P_MASKS, P_STARTS, P_INPUTS, P_LOOPS, P_TOTALS, P_READERS, P_LOADS, P_RIDERS) = range(36, 45)
+(P_ACCUMULATOR, P_SET, P_SET_POSITION, P_GROUP_OF, P_GROUP, P_TOUCHED, P_STEADY) = range(29, 36)
+(P_UNITS, P_MASKS, P_STARTS, P_INPUTS, P_LOOPS, P_TOTALS, P_READERS, P_LOADS, P_ATTRIBUTE_SUMS) = range(
+    36, 45
+)
 (P_WEIGHTS, P_QUEUED, P_ASKED, P_FED, P_FOLD_GAPS, P_GAP_CODES, P_GAP_WAITS, P_BINDING) = range(45, 53)
 (P_INCOMING, P_ENDS, P_SET_BINDING, P_SET_INCOMING, P_SET_EFFECTS) = range(53, 58)
 (P_MEMBERS, P_NUMBERS, P_COLUMNS, P_FACTORS, P_SUMS, P_KEPT, P_RUNS, P_TOUCHES) = range(58, 66)
@@ -94,8 +96,8 @@ def packed(program: EventProgram) -> Whole:
         gaps.histories,
         len(program.classes),
         len(program.queues),
-        len(program.strands),
-        len(sets.strand),
+        len(program.accumulators),
+        len(sets.accumulator),
         len(sets.position),
         sets.value,
         sets.words,
@@ -104,7 +106,7 @@ def packed(program: EventProgram) -> Whole:
     ]
     flat = (
         *(paths.size, paths.base, paths.slot, paths.always, paths.asked_runs, paths.fed_runs, gaps.position),
-        *(program.classes, program.queues, program.strands, sets.strand, sets.position),
+        *(program.classes, program.queues, program.accumulators, sets.accumulator, sets.position),
         *(groups.of_block, groups.group, groups.touched, program.steady.block),
     )
     by_key = (
@@ -119,7 +121,7 @@ def packed(program: EventProgram) -> Whole:
             paths.loads,
         ),
         *(
-            paths.riders,
+            paths.attribute_sums,
             paths.weights,
             paths.queues,
             paths.asked,

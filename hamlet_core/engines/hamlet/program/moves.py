@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from hamlet_core.engines.hamlet.accumulators import Strand
+from hamlet_core.engines.hamlet.accumulators import Accumulator
 from hamlet_core.engines.hamlet.program.layout import BY_SCAN, BY_TOTAL, BY_TREE
 from hamlet_core.engines.hamlet.program.negations import Folds
 from hamlet_core.engines.hamlet.program.sets import set_numbers
@@ -34,12 +34,14 @@ def runs(size: int, moves: Any) -> Rows:
     return rows(size, ((code, *run) for code, found in by_code.items() for run in merged(found)), 3)
 
 
-def lone_codes(blocks: Sequence[tuple[int, int]], folds: Folds, strands: Sequence[Strand]) -> set[int]:
+def lone_codes(
+    blocks: Sequence[tuple[int, int]], folds: Folds, accumulators: Sequence[Accumulator]
+) -> set[int]:
     """Codes whose events belong to one block (code, group) and nothing else."""
-    codes, by_sets = [code for code, _ in blocks], set_numbers(strands)
+    codes, by_sets = [code for code, _ in blocks], set_numbers(accumulators)
     read = {code for fold in folds.folds for code, _ in fold[0]}
     for number in by_sets:
-        read |= {folds.lookup.codes[name] for name in strands[number].analysed.automaton.types()}
+        read |= {folds.lookup.codes[name] for name in accumulators[number].analysed.automaton.types()}
     return {code for code in codes if codes.count(code) == 1} - read
 
 

@@ -28,7 +28,7 @@ class Lookup:
     """What names stand for in the arrays of a class."""
 
     codes: Mapping[str, int]
-    """Type -> code, for every type that a strand reads."""
+    """Type -> code, for every type that an accumulator reads."""
     predicates: Predicates
     conditions: Conditions
 

@@ -1,4 +1,4 @@
-"""The tables of an event program: what the event kernel reads of many strands, as plain arrays of whole numbers."""
+"""The tables of an event program: what the event kernel reads of many accumulators, as plain arrays of whole numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Rows(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """Strands whose paths are trends. By block: it has an element per position of one type, of one group or of none.
+    """Accumulators whose paths are trends. By block: it has an element per position of one type, of one group or of none.
 
     Runs are (address, offset in the block, numbers).
     """
@@ -58,8 +58,8 @@ class Paths(NamedTuple):
     """Blocks whose base reads a total of this block."""
     loads: Rows
     """(column, address)"""
-    riders: Rows
-    """(offset of the rider, offset of the count, address of the value)"""
+    attribute_sums: Rows
+    """(offset of the attribute sum, offset of the count, address of the value)"""
     weights: Rows
     """(offset, address of the value)"""
     queues: Rows
@@ -94,22 +94,22 @@ class Gaps(NamedTuple):
 
 
 class Sets(NamedTuple):
-    """Strands whose trends are counted by the set of positions that the last event may stand in."""
+    """Accumulators whose trends are counted by the set of positions that the last event may stand in."""
 
-    strand: Any
-    """[set strand]: (width, scans, keeps, first position)"""
+    accumulator: Any
+    """[set accumulator]: (width, scans, keeps, first position)"""
     binding: Rows
-    """By code: (set strand, position, bit), by strand and position."""
+    """By code: (set accumulator, position, bit), by accumulator and position."""
     position: Any
-    """[position]: (gap of start or -1, gap of end or -1, side); positions of all strands after one another."""
+    """[position]: (gap of start or -1, gap of end or -1, side); positions of all accumulators after one another."""
     incoming: Rows
-    """By position: (source position of its strand, gap, condition or -1)"""
+    """By position: (source position of its accumulator, gap, condition or -1)"""
     effects: Rows
     """By position: (component, column); component 0 is the weight."""
     value: int
     """Address of a number for an attribute."""
     words: int
-    """Words of a set of positions of one strand."""
+    """Words of a set of positions of one accumulator."""
 
 
 class Groups(NamedTuple):
@@ -161,10 +161,10 @@ class EventProgram(NamedTuple):
     """[pair class]: (kind, condition, gap, lanes, left column, right column, code)"""
     queues: Any
     """[queue]: (code, width, address)"""
-    strands: Any
-    """[strand]: (offset, width, sides, set strand or -1)"""
+    accumulators: Any
+    """[accumulator]: (offset, width, sides, set accumulator or -1)"""
     ends: Rows
-    """By strand: (side, address) of what its trends have come to."""
+    """By accumulator: (side, address) of what its trends have come to."""
     numbers: Any
     """(width of a result row, first address of state, of the contribution, of scratch for AND, of free room)"""
 

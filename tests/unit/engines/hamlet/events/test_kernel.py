@@ -16,7 +16,7 @@ from hamlet_core import EventSchema, QueryMeaningError, parse, run
 from hamlet_core.algebra.aggregates import LATTICE, Component, Role, Shape, algebra_of, components
 from hamlet_core.algebra.arithmetic import ARITHMETICS, COUNTS, PRIME, Unit
 from hamlet_core.engines import greta
-from hamlet_core.engines.hamlet.accumulators import UNIT_WEIGHT, lattice_strands, number_strands
+from hamlet_core.engines.hamlet.accumulators import UNIT_WEIGHT, lattice_accumulators, number_accumulators
 from hamlet_core.engines.hamlet.bursts import fold as bursts
 from hamlet_core.engines.hamlet.events import fold
 from hamlet_core.engines.hamlet.input import query_class
@@ -94,10 +94,10 @@ class Setting:
             found.append(fold_groups(prepared, self.spec, shape, EXACT, greta.evaluate))
         return found
 
-    def workload(self, strands):
+    def workload(self, accumulators):
         jobs = Jobs(self.jobs.first, self.jobs.last, self.jobs.row)
         return fold.Workload(
-            strands,
+            accumulators,
             self.events.codes,
             self.events.predicates,
             self.edges,
@@ -133,8 +133,8 @@ class Setting:
         columns, table = number_columns.scaled_columns(
             (part for own in self.parts for part in own), self.stream.columns
         )
-        strands = number_strands(self.queries, self.parts, columns)
-        return fold.fold_events_class(self.workload(strands), arenas.ScaledValues(table), make)
+        accumulators = number_accumulators(self.queries, self.parts, columns)
+        return fold.fold_events_class(self.workload(accumulators), arenas.ScaledValues(table), make)
 
     def check_doubles(self, truth, make):
         folded = self.doubles(make)
@@ -171,7 +171,7 @@ class Setting:
         shape = len(table), len(self.stream)
         significands = np.array(table, np.int64).reshape(shape)
         folded = fold.fold_residues(
-            self.workload(number_strands(self.queries, self.parts, columns)),
+            self.workload(number_accumulators(self.queries, self.parts, columns)),
             arenas.ResidueValues(significands, np.zeros(shape, np.int32)),
             (prime,),
         )
@@ -201,7 +201,7 @@ class Setting:
         ]
         columns = {part: wanted.index((part.attribute, part.role)) for own in self.extremes for part in own}
         folded = fold.fold_events_class(
-            self.workload(lattice_strands(self.queries, self.extremes, columns)),
+            self.workload(lattice_accumulators(self.queries, self.extremes, columns)),
             arenas.LatticeValues(np.array([one.keys for one in keys])),
             lattice_arena,
         )

@@ -1,4 +1,4 @@
-"""Streams cut into stretches: every window is whole in one of them, and what is at hand at once is bounded."""
+"""Streams cut into chunks: every window is whole in one of them, and what is at hand at once is bounded."""
 
 from random import Random
 
@@ -8,7 +8,7 @@ import pytest
 
 from hamlet_core import EventSchema, run
 from hamlet_core.engines.hamlet import engine
-from hamlet_core.engines.hamlet.input.chunks import Limits, stretches
+from hamlet_core.engines.hamlet.input.chunks import Limits, chunks
 from hamlet_core.table.kinds import Kind
 from hamlet_core.table.stream import Column, Stream
 from hamlet_core.windows import WindowSpec
@@ -36,7 +36,7 @@ def test_every_window_is_whole_in_one_stretch(seed):
         for _ in range(random.randrange(1, 4))
     ]
     limits = Limits(bytes=random.randrange(1, 60), rows=random.randrange(1, 60), overlap=random.randrange(3))
-    parts = list(stretches(whole, specs, random.randrange(3), limits))
+    parts = list(chunks(whole, specs, random.randrange(3), limits))
     for spec in specs:
         taken = [part.windows[spec] if part.windows else range(-1000, 1000) for part in parts]
         found = [sorted(windows_in(whole.time, spec) & set(own)) for own in taken]
@@ -52,29 +52,29 @@ def test_every_window_is_whole_in_one_stretch(seed):
 
 def test_a_fold_that_makes_nothing_of_events_is_cut_for_its_results_only():
     whole = stream(range(1_000))
-    assert [one.windows for one in stretches(whole, [NOTHING], 0, Limits())] == [None]
-    assert len(list(stretches(whole, [NOTHING], 0, Limits(rows=10)))) == 10
+    assert [one.windows for one in chunks(whole, [NOTHING], 0, Limits())] == [None]
+    assert len(list(chunks(whole, [NOTHING], 0, Limits(rows=10)))) == 10
 
 
 def test_a_stretch_has_as_many_events_as_there_is_room_for():
-    parts = list(stretches(stream(range(1_000)), [NOTHING], 8, Limits(bytes=800)))
+    parts = list(chunks(stream(range(1_000)), [NOTHING], 8, Limits(bytes=800)))
     assert [len(part.stream) for part in parts] == [100] * 10
 
 
 def test_a_stretch_is_long_enough_for_its_windows():
     spec = WindowSpec(50, 1)
-    parts = list(stretches(stream(range(1_000)), [spec], 8, Limits(bytes=8)))
+    parts = list(chunks(stream(range(1_000)), [spec], 8, Limits(bytes=8)))
     assert sum(len(part.stream) for part in parts) < 1_000 * 1.25
 
 
 def test_long_silence_makes_no_stretches():
     whole = stream([tick * 10**9 for tick in range(5_000)])
-    assert len(list(stretches(whole, [NOTHING], 0, Limits(rows=1_000)))) == 10
+    assert len(list(chunks(whole, [NOTHING], 0, Limits(rows=1_000)))) == 10
 
 
 def test_times_at_the_ends_of_int64():
     ends = [-(2**63) + 100, 0, 2**63 - 100]
-    parts = list(stretches(stream(ends), [WindowSpec(50, 50)], 8, Limits(bytes=8)))
+    parts = list(chunks(stream(ends), [WindowSpec(50, 50)], 8, Limits(bytes=8)))
     assert [part.stream.time.tolist() for part in parts] == [
         ends[:1],
         ends[1:],
@@ -82,7 +82,7 @@ def test_times_at_the_ends_of_int64():
 
 
 def test_no_events_are_one_stretch():
-    assert len(list(stretches(stream([]), [NOTHING], 8, Limits(bytes=8)))) == 1
+    assert len(list(chunks(stream([]), [NOTHING], 8, Limits(bytes=8)))) == 1
 
 
 def test_results_of_many_stretches_are_in_the_order_of_results(monkeypatch):
@@ -102,10 +102,10 @@ def test_results_of_many_stretches_are_in_the_order_of_results(monkeypatch):
     made = []
 
     def cut(whole, specs, size, limits):
-        made.extend(stretches(whole, specs, size, Limits(bytes=600, overlap=1)))
+        made.extend(chunks(whole, specs, size, Limits(bytes=600, overlap=1)))
         return iter(made)
 
-    monkeypatch.setattr(engine, "stretches", cut)
+    monkeypatch.setattr(engine, "chunks", cut)
     found = run(text, table, schema=schema)
     assert len(made) > 5
     assert found.equals(expected)

@@ -10,7 +10,7 @@ import pytest
 
 from hamlet_core import EventSchema, parse
 from hamlet_core.bench.kernels import prepare_bench
-from hamlet_core.engines.hamlet.accumulators import UNIT_WEIGHT, Rider, Strand
+from hamlet_core.engines.hamlet.accumulators import UNIT_WEIGHT, Accumulator, AttributeSum
 from hamlet_core.engines.hamlet.panes import sliding
 from hamlet_core.engines.hamlet.panes.maps import bases_of, has_map, outline
 from hamlet_core.pattern.meaning import analyse_workload
@@ -123,25 +123,25 @@ def test_panes_fold_what_has_maps_and_only_that(monkeypatch):
     assert panes == folded(text, table, "exact", "lanes")
 
 
-def _strand(body: str, *riders: Rider) -> Strand:
+def _accumulator(body: str, *attribute_sums: AttributeSum) -> Accumulator:
     (analysed,) = analyse_workload(parse(f"RETURN COUNT(*) PATTERN {body} WITHIN 2 s SLIDE 1 s"))
-    return Strand(0, analysed, riders)
+    return Accumulator(0, analysed, attribute_sums)
 
 
 def test_a_map_has_a_row_per_inlet_and_leaves_out_what_no_path_leads_to():
-    strand = _strand("SEQ(A a, B b+, C c)", Rider("c", UNIT_WEIGHT))
-    found = outline(strand)
-    assert has_map(strand)
+    accumulator = _accumulator("SEQ(A a, B b+, C c)", AttributeSum("c", UNIT_WEIGHT))
+    found = outline(accumulator)
+    assert has_map(accumulator)
     assert found.starts == (True, False, False)
     assert found.bases == (((0,), (0, 1, 2)), ((1,), (1, 2)), ((2,), (2,)))
     assert [entry for entry, _ in found.entries] == [
         (0, -1, 0), (0, -1, 1), (0, 1, 0), (0, 2, 0), (1, -1, 0), (1, -1, 1), (1, 1, 0), (1, 2, 0), (2, -1, 0), (2, -1, 1),
     ]  # fmt: skip
-    assert [basis.elements for basis in bases_of(strand)] == [3, 2, 1]
+    assert [basis.elements for basis in bases_of(accumulator)] == [3, 2, 1]
 
 
 def test_positions_that_the_same_may_precede_share_an_inlet():
-    found = outline(_strand("(A a OR B b)+"))
+    found = outline(_accumulator("(A a OR B b)+"))
     assert found.bases == (((0, 1), (0, 1)),)
     assert [entry for entry, _ in found.entries] == [(0, -1, 0), (0, 0, 0)]
 
