@@ -16,7 +16,7 @@ from pipelines.assets.place import Place, range_tags
 from pipelines.folder import WorkloadFolder
 from pipelines.reading import listing
 from pipelines.spans import Partition
-from pipelines.steps.computed import late_partitions, latest_ingest
+from pipelines.steps.execution.computed import late_partitions, latest_ingest
 from resources.warehouse import Warehouse
 
 Job = Any

@@ -12,7 +12,7 @@ from pipelines.checks.events import SuiteReport, check_events, last_days
 from pipelines.checks.greta import Comparison, compare_with_greta
 from pipelines.checks.results import check_results
 from pipelines.checks.rules import Outcome, cell, markdown
-from pipelines.steps.computed import forget_computed
+from pipelines.steps.execution.computed import forget_computed
 from resources import tables
 from resources.spark import SparkResource
 

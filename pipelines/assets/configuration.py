@@ -26,7 +26,7 @@ from pipelines.settings import (
     read_origin,
 )
 from pipelines.spans import Span
-from pipelines.steps.ingest import Needs
+from pipelines.steps.ingestion.ingest import Needs
 from pipelines.steps.planning import needs_of
 from resources.failures import room_kept
 from resources.provenance import Provenance

@@ -9,8 +9,8 @@ from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
 from pipelines.assets.presenting import computed_lineage, picture, say, table_spec, telling, written
 from pipelines.showing.plots import sharing_picture
-from pipelines.steps.decisions import decisions_by_partition
-from pipelines.steps.execute import ExecuteReport, execute
+from pipelines.steps.execution.decisions import decisions_by_partition
+from pipelines.steps.execution.execute import ExecuteReport, execute
 from pipelines.steps.metrics import decision_metrics, execute_metrics
 from pipelines.steps.slices import rows_by_partition
 from resources import tables

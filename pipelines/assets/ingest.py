@@ -9,7 +9,7 @@ from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
 from pipelines.assets.presenting import say, stored_schema, table_spec, telling, written
 from pipelines.checks.rules import cell
-from pipelines.steps.ingest import IngestReport, ingest
+from pipelines.steps.ingestion.ingest import IngestReport, ingest
 from pipelines.steps.metrics import ingest_metrics
 from resources import tables
 from resources.spark import SparkResource

@@ -18,9 +18,9 @@ from pipelines.assets.presenting import (
 )
 from pipelines.showing.plots import results_picture
 from pipelines.steps.metrics import Metric, write_metrics
-from pipelines.steps.publish import publish
+from pipelines.steps.publication.publish import publish
+from pipelines.steps.publication.wide import publish_wide
 from pipelines.steps.slices import rows_by_partition
-from pipelines.steps.wide import publish_wide
 from resources import tables
 from resources.spark import SparkResource
 

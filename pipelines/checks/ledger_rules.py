@@ -13,7 +13,7 @@ from pyspark.sql.functions import count
 
 from pipelines.checks.rules import RowRule, Rule
 from pipelines.expectations import Expectations
-from pipelines.steps.contents import checksum
+from pipelines.steps.ingestion.contents import checksum
 from resources import tables
 
 CONTENTS = pa.schema(

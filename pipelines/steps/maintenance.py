@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from pipelines.steps.ingestion.ledger import Ledger, remove_killed_ingests
 from pipelines.steps.layout import Layout
-from pipelines.steps.ledger import Ledger, remove_killed_ingests
 from resources import tables
 from resources.sql import quoted
 from resources.warehouse import DataFile, Warehouse, WarehouseError

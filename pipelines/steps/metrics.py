@@ -9,9 +9,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from pipelines.steps.decisions import Decided
-from pipelines.steps.execute import ExecuteReport
-from pipelines.steps.ingest import IngestReport
+from pipelines.steps.execution.decisions import Decided
+from pipelines.steps.execution.execute import ExecuteReport
+from pipelines.steps.ingestion.ingest import IngestReport
 from resources import tables
 from resources.sql import equal_values
 from resources.warehouse import Warehouse

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from hamlet_core import QueryPlan, explain, write_query
 from pipelines.settings import NamedWorkload
-from pipelines.steps.ingest import Needs
+from pipelines.steps.ingestion.ingest import Needs
 from resources import tables
 from resources.sql import equal_values
 from resources.warehouse import Warehouse

@@ -27,9 +27,7 @@ FORBIDDEN = {
         "pipelines.assets",
         "pipelines.definitions",
         "pipelines.cli",
-        "pipelines.steps.execute",
-        "pipelines.steps.file_tasks",
-        "pipelines.steps.merging",
+        "pipelines.steps.execution",
     },
     "pipelines.assets": {"pipelines.definitions", "pipelines.cli"},
     "tests.oracle": {
@@ -63,6 +61,13 @@ LAYERS = {
         ("events",),
         ("passes",),
         ("engine",),
+    ),
+    "pipelines.steps": (
+        ("layout", "packing", "progress", "slices"),
+        ("ingestion",),
+        ("execution",),
+        ("publication",),
+        ("maintenance", "metrics", "planning"),
     ),
 }
 

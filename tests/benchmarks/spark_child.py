@@ -27,8 +27,8 @@ from hamlet_core.streams.bursty import Bursty, generate
 from hamlet_core.streams.w50 import w50
 from pipelines.reading import ColumnOptions
 from pipelines.settings import ExecuteOptions, JobSettings, NamedWorkload, Source
-from pipelines.steps.execute import ExecuteReport, execute
-from pipelines.steps.ingest import ingest
+from pipelines.steps.execution.execute import ExecuteReport, execute
+from pipelines.steps.ingestion.ingest import ingest
 from pipelines.steps.planning import needs_of
 from resources.environments import environment
 from resources.spark import spark_session

@@ -24,7 +24,7 @@ from pipelines.assets import execute, plan, publish
 from pipelines.assets import place as place_module
 from pipelines.cli import main as hamlet
 from pipelines.instance import dagster_instance
-from pipelines.steps import file_tasks
+from pipelines.steps.execution import file_tasks
 from resources.warehouse import Warehouse
 from resources.warehouse_lock import exclusive
 from tests.conftest import ROOT, tmpfs_command

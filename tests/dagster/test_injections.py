@@ -14,8 +14,8 @@ from delta.tables import DeltaTable
 
 from pipelines.main_job import run_main_job
 from pipelines.settings import SampleOptions
-from pipelines.steps import execute as execute_step
-from pipelines.steps import file_tasks
+from pipelines.steps.execution import execute as execute_step
+from pipelines.steps.execution import file_tasks
 from resources.warehouse import Warehouse
 from tests.spark.pipeline_cases import expected_rows, settings_for, stream, table_rows, write_csv
 
@@ -86,7 +86,7 @@ def misread(column: str, value: object):
     hit = dict(HIT)
 
     def wrong(number, task, shared, reports):
-        from pipelines.steps import file_tasks as in_the_task
+        from pipelines.steps.execution import file_tasks as in_the_task
 
         real = in_the_task.read_events
 

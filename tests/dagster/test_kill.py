@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.steps import wide
+from pipelines.steps.publication import wide
 from resources import warehouse as warehouse_module
 from resources.warehouse import KILL_AFTER, Warehouse
 from tests.conftest import ROOT

@@ -17,7 +17,7 @@ from pipelines.assets import execute as execute_asset
 from pipelines.assets import ingest as ingest_asset
 from pipelines.main_job import run_main_job
 from pipelines.settings import NamedWorkload
-from pipelines.steps.decisions import Decided
+from pipelines.steps.execution.decisions import Decided
 from resources.warehouse import Warehouse
 from resources.warehouse_lock import exclusive
 from tests.spark.pipeline_cases import expected_rows, settings_for, stream, table_rows, write_csv

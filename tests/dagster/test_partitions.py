@@ -18,7 +18,7 @@ from pipelines.definitions import definitions
 from pipelines.folder import WorkloadFolder
 from pipelines.main_job import run_workload
 from pipelines.spans import microseconds
-from pipelines.steps.computed import late_partitions
+from pipelines.steps.execution.computed import late_partitions
 from resources.warehouse import Warehouse
 from tests.dagster.folder_cases import DAILY, DAYS, FIRST, JAMS, KEYS, day_of_events, drop, make_folder
 from tests.spark.pipeline_cases import RESULT_COLUMNS, sorted_rows, table_rows

@@ -19,8 +19,8 @@ from pyspark import SparkContext
 import pipelines
 from pipelines.main_job import run_main_job, run_workload
 from pipelines.reading import ColumnOptions
-from pipelines.steps import file_tasks
-from pipelines.steps.execute import execute
+from pipelines.steps.execution import file_tasks
+from pipelines.steps.execution.execute import execute
 from resources.spark import spark_session
 from resources.warehouse import Warehouse
 from tests.dagster.folder_cases import JAMS, KEYS

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.steps import ingest
+from pipelines.steps.ingestion import ingest
 from resources.environments import environment
 from resources.spark import spark_session
 

@@ -6,7 +6,7 @@ import sys
 
 from pipelines.reading import ColumnOptions
 from pipelines.settings import Source
-from pipelines.steps.ingest import Needs, ingest
+from pipelines.steps.ingestion.ingest import Needs, ingest
 from resources.environments import environment
 from resources.spark import spark_session
 from resources.warehouse import Warehouse

@@ -22,10 +22,10 @@ from pipelines.checks.ledger_rules import files_of
 from pipelines.reading import ColumnOptions
 from pipelines.settings import Source
 from pipelines.spans import Partition, Span
-from pipelines.steps import ingest as ingest_module
-from pipelines.steps.computed import late_partitions
-from pipelines.steps.execute import execute
-from pipelines.steps.ingest import IngestReport, Needs, ingest
+from pipelines.steps.execution.computed import late_partitions
+from pipelines.steps.execution.execute import execute
+from pipelines.steps.ingestion import ingest as ingest_module
+from pipelines.steps.ingestion.ingest import IngestReport, Needs, ingest
 from resources import warehouse as warehouse_module
 from resources.warehouse import KILL_AFTER, Warehouse
 from tests.conftest import ROOT

@@ -199,6 +199,6 @@ def test_the_archive_has_what_the_executors_import() -> None:
     assert {
         "hamlet_core/__init__.py",
         "hamlet_core/language/grammar.lark",
-        "pipelines/steps/execute.py",
+        "pipelines/steps/execution/execute.py",
     } <= names
     assert not [name for name in names if re.search(r"\.pyc$|^tests", name)]

@@ -12,13 +12,13 @@ from hamlet_core import DECISION_SCHEMA
 from hamlet_core.results.folded import Part
 from pipelines.settings import JobSettings, NamedWorkload
 from pipelines.spans import Partition, Span
-from pipelines.steps import file_tasks
-from pipelines.steps.decisions import Decided, decisions_by_partition
-from pipelines.steps.execute import ExecuteReport, execute
-from pipelines.steps.file_tasks import FileTask
-from pipelines.steps.ingest import ingest
+from pipelines.steps.execution import file_tasks
+from pipelines.steps.execution.decisions import Decided, decisions_by_partition
+from pipelines.steps.execution.execute import ExecuteReport, execute
+from pipelines.steps.execution.file_tasks import FileTask
+from pipelines.steps.execution.task_rows import TASK_SCHEMA, Reports, TaskInput, Working
+from pipelines.steps.ingestion.ingest import ingest
 from pipelines.steps.planning import needs_of
-from pipelines.steps.task_rows import TASK_SCHEMA, Reports, TaskInput, Working
 from resources import tables
 from resources import warehouse as warehouse_module
 from resources.warehouse import Warehouse
@@ -175,7 +175,7 @@ def test_a_run_that_is_killed_after_its_results_decides_again(
 
 
 def test_what_is_too_much_is_summed_up(spark, settings, warehouse, monkeypatch) -> None:
-    monkeypatch.setattr("pipelines.steps.decisions.MOST_OF_A_RUN", 20)
+    monkeypatch.setattr("pipelines.steps.execution.decisions.MOST_OF_A_RUN", 20)
     report = execute(spark, warehouse, settings, "run-1")
     table = warehouse.rows("sharing_decisions")
     assert table.num_rows <= 20

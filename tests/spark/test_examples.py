@@ -15,11 +15,11 @@ from pipelines.example import example_workload
 from pipelines.querying import query
 from pipelines.reading import ColumnOptions
 from pipelines.settings import JobSettings, Source
-from pipelines.steps.execute import execute
-from pipelines.steps.ingest import ingest
+from pipelines.steps.execution.execute import execute
+from pipelines.steps.ingestion.ingest import ingest
 from pipelines.steps.planning import needs_of
-from pipelines.steps.publish import publish
-from pipelines.steps.wide import publish_wide
+from pipelines.steps.publication.publish import publish
+from pipelines.steps.publication.wide import publish_wide
 from resources.warehouse import Warehouse
 from tests.conftest import ROOT
 

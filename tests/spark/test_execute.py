@@ -13,11 +13,11 @@ import pytest
 
 from hamlet_core.errors import HamletError
 from pipelines.reading import ColumnOptions
-from pipelines.steps import execute as execute_step
-from pipelines.steps.execute import ExecuteReport, execute
-from pipelines.steps.ingest import ingest
+from pipelines.steps.execution import execute as execute_step
+from pipelines.steps.execution.execute import ExecuteReport, execute
+from pipelines.steps.ingestion.ingest import ingest
 from pipelines.steps.planning import needs_of
-from pipelines.steps.publish import publish
+from pipelines.steps.publication.publish import publish
 from resources import warehouse as warehouse_module
 from resources.warehouse import Warehouse
 from tests.spark.pipeline_cases import (

@@ -12,9 +12,9 @@ from pipelines.checks.differences import Problem
 from pipelines.checks.greta import compare_with_greta
 from pipelines.settings import SampleOptions
 from pipelines.spans import EPOCH, Partition, Span
-from pipelines.steps.computed import forget_computed
-from pipelines.steps.execute import execute
-from pipelines.steps.ingest import ingest
+from pipelines.steps.execution.computed import forget_computed
+from pipelines.steps.execution.execute import execute
+from pipelines.steps.ingestion.ingest import ingest
 from pipelines.steps.planning import needs_of
 from resources.warehouse import Warehouse
 from tests.spark.pipeline_cases import settings_for, stream, write_csv

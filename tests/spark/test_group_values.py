@@ -26,12 +26,12 @@ from pipelines.cli import main
 from pipelines.querying import query
 from pipelines.reading import ColumnOptions
 from pipelines.settings import ExecuteOptions, JobSettings, NamedWorkload, SampleOptions, Source
-from pipelines.steps.execute import execute
-from pipelines.steps.ingest import ingest
+from pipelines.steps.execution.execute import execute
+from pipelines.steps.ingestion.ingest import ingest
 from pipelines.steps.planning import needs_of, plan_rows, write_plan
-from pipelines.steps.publish import publish
-from pipelines.steps.wide import publish_wide
-from pipelines.steps.wide_shape import wide_name
+from pipelines.steps.publication.publish import publish
+from pipelines.steps.publication.shape import wide_name
+from pipelines.steps.publication.wide import publish_wide
 from resources.sql import literal
 from resources.warehouse import Warehouse, WarehouseError
 

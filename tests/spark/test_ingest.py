@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 from hamlet_core.errors import HamletError
 from pipelines.reading import ColumnOptions, discover
 from pipelines.settings import Source
-from pipelines.steps import parsing
-from pipelines.steps.ingest import IngestReport, Needs, ingest
+from pipelines.steps.ingestion import parsing
+from pipelines.steps.ingestion.ingest import IngestReport, Needs, ingest
+from pipelines.steps.ingestion.parsing import read_here
 from pipelines.steps.layout import Layout
-from pipelines.steps.parsing import read_here
 from resources import warehouse as warehouse_module
 from resources.warehouse import Warehouse
 from tests.spark.pipeline_cases import Killed, sorted_rows, stream, write_csv

@@ -16,9 +16,9 @@ from pipelines.assets.maintenance import MAINTENANCE_JOB
 from pipelines.definitions import definitions
 from pipelines.main_job import run_main_job
 from pipelines.settings import Source
-from pipelines.steps.execute import execute
-from pipelines.steps.ingest import Needs, ingest
-from pipelines.steps.ledger import INGEST, Ledger, milliseconds
+from pipelines.steps.execution.execute import execute
+from pipelines.steps.ingestion.ingest import Needs, ingest
+from pipelines.steps.ingestion.ledger import INGEST, Ledger, milliseconds
 from pipelines.steps.maintenance import Extent, Maintenance, compact, crowded_partitions, extent, maintain
 from resources import warehouse as warehouse_module
 from resources.warehouse import DataFile, Warehouse

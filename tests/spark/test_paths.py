@@ -16,8 +16,8 @@ from hamlet_core import EventSchema, QueryMeaningError, QuerySyntaxError, Stream
 from pipelines.reading import ColumnOptions
 from pipelines.settings import NamedWorkload
 from pipelines.steps import trend_aggregates
-from pipelines.steps.execute import execute
-from pipelines.steps.ingest import ingest
+from pipelines.steps.execution.execute import execute
+from pipelines.steps.ingestion.ingest import ingest
 from pipelines.steps.planning import needs_of
 from resources.warehouse import Warehouse
 from tests.spark.pipeline_cases import (
@@ -146,7 +146,7 @@ def test_what_does_not_fit_is_refused_at_the_call(spark, text, options, error, c
 
 
 def test_a_hot_key_is_many_tasks_and_no_row_changes(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("pipelines.steps.file_tasks.LEAST_SHARE", 1)
+    monkeypatch.setattr("pipelines.steps.execution.file_tasks.LEAST_SHARE", 1)
     table = stream(3_000, days=1)
     hot = pa.array(["hot" if number % 10 else f"cold {number % 7}" for number in range(table.num_rows)])
     table = table.set_column(table.column_names.index("k"), "k", hot)

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from pipelines.settings import NamedWorkload
-from pipelines.steps.execute import execute
-from pipelines.steps.ingest import ingest
+from pipelines.steps.execution.execute import execute
+from pipelines.steps.ingestion.ingest import ingest
 from pipelines.steps.metrics import Metric, write_metrics
 from pipelines.steps.planning import needs_of, plan_rows, write_plan
-from pipelines.steps.publish import publish
+from pipelines.steps.publication.publish import publish
 from resources import tables
 from resources.warehouse import Warehouse
 from tests.spark.pipeline_cases import settings_for, stream

@@ -20,8 +20,8 @@ from pipelines.checks.results import outcomes_of
 from pipelines.checks.suites import run_rules
 from pipelines.expectations import ColumnExpectation, ColumnType, ExpectationError, Expectations
 from pipelines.settings import Source
-from pipelines.steps.ingest import Needs, ingest
-from pipelines.steps.merging import RESULT_SCHEMA
+from pipelines.steps.execution.merging import RESULT_SCHEMA
+from pipelines.steps.ingestion.ingest import Needs, ingest
 from resources.warehouse import Warehouse
 from tests.spark.pipeline_cases import expected_rows, settings_for, stream, write_csv
 

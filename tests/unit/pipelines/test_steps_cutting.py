@@ -13,10 +13,10 @@ from hamlet_core import EventSchema, parse, plan
 from hamlet_core.windows import WindowSpec
 from pipelines.settings import ExecuteOptions
 from pipelines.spans import Partition, Span, microseconds
-from pipelines.steps.cutting import cut, events_between, files_read
-from pipelines.steps.file_tasks import file_tasks
+from pipelines.steps.execution.cutting import cut, events_between, files_read
+from pipelines.steps.execution.file_tasks import file_tasks
+from pipelines.steps.execution.task_rows import TaskInput
 from pipelines.steps.layout import Layout
-from pipelines.steps.task_rows import TaskInput
 from resources.warehouse import DataFile
 
 MINUTE = timedelta(minutes=1)
@@ -88,7 +88,7 @@ def test_nothing_is_cut_below_the_longest_window():
 
 
 def test_a_hot_bucket_is_many_tasks_and_the_others_are_packed(monkeypatch):
-    monkeypatch.setattr("pipelines.steps.file_tasks.LEAST_SHARE", 1)
+    monkeypatch.setattr("pipelines.steps.execution.file_tasks.LEAST_SHARE", 1)
     table = pa.schema([("time", pa.timestamp("us", "UTC")), ("type", pa.string()), ("k", pa.string())])
     shared = TaskInput(parse(text()), plan(text()), table, EventSchema(), ExecuteOptions())
     files = [file(9000), *(file(250, bucket=number) for number in range(1, 5))]

@@ -13,9 +13,9 @@ from hamlet_core import DECISION_SCHEMA, EventSchema, parse, plan
 from hamlet_core.results.folded import Part
 from pipelines.settings import ExecuteOptions
 from pipelines.spans import Partition, Span, moment
-from pipelines.steps import decisions as decisions_step
-from pipelines.steps import task_rows
-from pipelines.steps.decisions import (
+from pipelines.steps.execution import decisions as decisions_step
+from pipelines.steps.execution import task_rows
+from pipelines.steps.execution.decisions import (
     SENT,
     Decided,
     gathered,
@@ -24,7 +24,7 @@ from pipelines.steps.decisions import (
     packed,
     slot_of,
 )
-from pipelines.steps.task_rows import TASK_SCHEMA, Reports, TaskInput, TaskReport, Working
+from pipelines.steps.execution.task_rows import TASK_SCHEMA, Reports, TaskInput, TaskReport, Working
 
 DAY = datetime(2026, 1, 5, tzinfo=UTC)
 SECOND = 1_000_000

@@ -27,13 +27,13 @@ from pipelines.reading import (
     sources,
 )
 from pipelines.settings import ExecuteOptions, NamedWorkload
-from pipelines.steps.drift import columns_for_table
-from pipelines.steps.file_tasks import file_tasks
+from pipelines.steps.execution.file_tasks import file_tasks
+from pipelines.steps.execution.task_rows import TaskInput
+from pipelines.steps.ingestion.drift import columns_for_table
+from pipelines.steps.ingestion.ledger import Ledger, Seen
+from pipelines.steps.ingestion.parsing import EARLIEST, LATEST, REJECTED, _batches, event_times, parsed_schema
 from pipelines.steps.layout import Layout, bucket_key, refuse_impossible_names, source_properties
-from pipelines.steps.ledger import Ledger, Seen
 from pipelines.steps.packing import pack
-from pipelines.steps.parsing import EARLIEST, LATEST, REJECTED, _batches, event_times, parsed_schema
-from pipelines.steps.task_rows import TaskInput
 from resources.sql import literal
 from resources.warehouse import DataFile
 

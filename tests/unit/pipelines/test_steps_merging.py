@@ -15,8 +15,8 @@ from pipelines.checks.rules import cell
 from pipelines.checks.sampling import from_results, scramble
 from pipelines.settings import ExecuteOptions
 from pipelines.spans import Partition, Span
-from pipelines.steps.merging import RESULT_SCHEMA, Labels, labelled, merged_rows
-from pipelines.steps.task_rows import (
+from pipelines.steps.execution.merging import RESULT_SCHEMA, Labels, labelled, merged_rows
+from pipelines.steps.execution.task_rows import (
     TASK_SCHEMA,
     TaskError,
     TaskInput,

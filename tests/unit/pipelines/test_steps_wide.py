@@ -19,9 +19,9 @@ from pipelines.querying import query
 from pipelines.reading import ColumnOptions
 from pipelines.settings import ExecuteOptions, JobSettings, NamedWorkload, Source
 from pipelines.spans import Partition, Span
-from pipelines.steps import wide
-from pipelines.steps.wide import publish_wide, wide_tables
-from pipelines.steps.wide_shape import wide_name, wide_shapes
+from pipelines.steps.publication import wide
+from pipelines.steps.publication.shape import wide_name, wide_shapes
+from pipelines.steps.publication.wide import publish_wide, wide_tables
 from resources import tables
 from resources.warehouse import Warehouse
 

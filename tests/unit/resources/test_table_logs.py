@@ -11,7 +11,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from pipelines.steps.computed import Computed, forget_without_results
+from pipelines.steps.execution.computed import Computed, forget_without_results
 from resources import tables
 from resources.table_logs import find_damage
 from resources.warehouse import Warehouse, WarehouseError

@@ -13,9 +13,16 @@ from pyspark.sql.functions import col, lit
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from hamlet_core import QueryPlan
+from pipelines.steps.execution.stages import Stage
+from pipelines.steps.execution.task_rows import (
+    TASK_SCHEMA,
+    Reports,
+    TaskInput,
+    Working,
+    columns_read,
+    errors_sent,
+)
 from pipelines.steps.layout import bucket_key
-from pipelines.steps.stages import Stage
-from pipelines.steps.task_rows import TASK_SCHEMA, Reports, TaskInput, Working, columns_read, errors_sent
 from resources.sql import quoted
 
 

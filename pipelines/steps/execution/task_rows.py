@@ -28,7 +28,7 @@ from hamlet_core.sharing.log import summarised
 from hamlet_core.table.encode import TIME_UNITS
 from pipelines.settings import ExecuteOptions
 from pipelines.spans import Span, microseconds
-from pipelines.steps.decisions import MOST_OF_A_TASK, Slot, nothing_decided, of_span, packed
+from pipelines.steps.execution.decisions import MOST_OF_A_TASK, Slot, nothing_decided, of_span, packed
 
 _RESULTS = [column.with_nullable(True) for column in result_schema(pa.int64())]
 TASK_SCHEMA = pa.schema([*_RESULTS, pa.field("state", pa.binary())])
@@ -48,7 +48,7 @@ class TaskReport:
     seconds: float = 0.0
     pid: int = 0
     decisions: bytes = field(default=b"", repr=False)
-    """As `pipelines.steps.decisions.packed` makes them."""
+    """As `pipelines.steps.execution.decisions.packed` makes them."""
 
 
 @dataclass(frozen=True, slots=True)

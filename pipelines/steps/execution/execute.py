@@ -15,7 +15,7 @@ from pyspark.sql.functions import col, lit
 
 from pipelines.settings import JobSettings
 from pipelines.spans import Partition, Span
-from pipelines.steps.computed import (
+from pipelines.steps.execution.computed import (
     Computed,
     forget_computed,
     forget_without_results,
@@ -23,17 +23,12 @@ from pipelines.steps.computed import (
     missing,
     record_computed,
 )
-from pipelines.steps.decisions import Decided, gathered, slot_of, write_decisions
-from pipelines.steps.file_tasks import FileEvents
-from pipelines.steps.frame_events import FrameEvents
-from pipelines.steps.ingest import no_events
-from pipelines.steps.layout import Layout
-from pipelines.steps.ledger import Ledger, remove_killed_ingests
-from pipelines.steps.merging import Labels, labelled, merged, with_day
-from pipelines.steps.progress import watched
-from pipelines.steps.slices import any_results, first_day, last_day, results_filter, results_of
-from pipelines.steps.stages import Stage, together
-from pipelines.steps.task_rows import (
+from pipelines.steps.execution.decisions import Decided, gathered, slot_of, write_decisions
+from pipelines.steps.execution.file_tasks import FileEvents
+from pipelines.steps.execution.frame_events import FrameEvents
+from pipelines.steps.execution.merging import Labels, labelled, merged, with_day
+from pipelines.steps.execution.stages import Stage, together
+from pipelines.steps.execution.task_rows import (
     Reports,
     TaskInput,
     TaskReport,
@@ -41,6 +36,11 @@ from pipelines.steps.task_rows import (
     errors_sent,
     refuse_what_cannot_fit,
 )
+from pipelines.steps.ingestion.ingest import no_events
+from pipelines.steps.ingestion.ledger import Ledger, remove_killed_ingests
+from pipelines.steps.layout import Layout
+from pipelines.steps.progress import watched
+from pipelines.steps.slices import any_results, first_day, last_day, results_filter, results_of
 from resources import tables
 from resources.data_files import NEW_FILES, FileWriter
 from resources.warehouse import DataFile, Warehouse

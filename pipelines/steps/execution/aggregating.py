@@ -14,10 +14,10 @@ from hamlet_core import EventSchema, Workload, parse, plan, result_schema
 from hamlet_core.engines.registry import DEFAULT_ENGINE
 from hamlet_core.errors import StreamError
 from pipelines.settings import ExecuteOptions
-from pipelines.steps.frame_events import FrameEvents
-from pipelines.steps.merging import merged, with_timestamps
-from pipelines.steps.stages import together
-from pipelines.steps.task_rows import Reports, TaskInput, columns_read, refuse_what_cannot_fit
+from pipelines.steps.execution.frame_events import FrameEvents
+from pipelines.steps.execution.merging import merged, with_timestamps
+from pipelines.steps.execution.stages import together
+from pipelines.steps.execution.task_rows import Reports, TaskInput, columns_read, refuse_what_cannot_fit
 
 
 def trend_aggregates(

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from pipelines.steps.task_rows import TASK_SCHEMA
+from pipelines.steps.execution.task_rows import TASK_SCHEMA
 
 Body = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What a task does with the batches of its part of a frame."""

@@ -20,10 +20,9 @@ from pyspark.sql.functions import broadcast, col, count, lit, to_date
 
 from pipelines.reading import SourceFile, changed_since, decide, discover, ignored
 from pipelines.settings import Source
-from pipelines.steps.contents import DayContent, checksum
-from pipelines.steps.drift import columns_for_table
-from pipelines.steps.layout import Layout, refuse_impossible_names, source_properties
-from pipelines.steps.ledger import (
+from pipelines.steps.ingestion.contents import DayContent, checksum
+from pipelines.steps.ingestion.drift import columns_for_table
+from pipelines.steps.ingestion.ledger import (
     INGEST,
     SETTLED,
     Ledger,
@@ -36,7 +35,8 @@ from pipelines.steps.ledger import (
     milliseconds,
     remove_killed_ingests,
 )
-from pipelines.steps.parsing import REJECTED, gather_evidence, parse_files, read_here
+from pipelines.steps.ingestion.parsing import REJECTED, gather_evidence, parse_files, read_here
+from pipelines.steps.layout import Layout, refuse_impossible_names, source_properties
 from pipelines.steps.progress import watched
 from resources import tables
 from resources.sql import quoted

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.steps.wide_shape import Grouped, Kept, Measured, Origin, WideShape
+from pipelines.steps.publication.shape import Grouped, Kept, Measured, Origin, WideShape
 
 _DAY = 86_400_000_000
 

@@ -17,11 +17,11 @@ from pyspark.sql import SparkSession
 
 from hamlet_core import QueryPlan
 from pipelines.spans import Span
-from pipelines.steps.cutting import cut, events_between, files_read
+from pipelines.steps.execution.cutting import cut, events_between, files_read
+from pipelines.steps.execution.stages import Stage
+from pipelines.steps.execution.task_rows import Reports, TaskInput, Working, columns_read, errors_sent
 from pipelines.steps.layout import Layout
 from pipelines.steps.packing import numbered, pack, worked
-from pipelines.steps.stages import Stage
-from pipelines.steps.task_rows import Reports, TaskInput, Working, columns_read, errors_sent
 from resources.data_files import parquet
 from resources.tables import TIMESTAMP
 from resources.warehouse import DataFile

@@ -13,8 +13,8 @@ from pyspark.sql.functions import expr
 
 from hamlet_core import PARTIAL_SCHEMA, Workload, merge_partials
 from pipelines.spans import microseconds
-from pipelines.steps.stages import Stage, together
-from pipelines.steps.task_rows import TASK_SCHEMA, as_task_rows
+from pipelines.steps.execution.stages import Stage, together
+from pipelines.steps.execution.task_rows import TASK_SCHEMA, as_task_rows
 from resources import tables
 from resources.storage import WarehouseError
 

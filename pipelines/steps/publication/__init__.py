@@ -1,0 +1,1 @@
+"""`computed_aggregates` -> `trend_aggregates`, and a wide table per query."""
