@@ -13,6 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+
+from hamlet_core import EventSchema, execute, run
+from hamlet_core.streams import generate_stream, write_csv
 from pipelines.example import example_workload
 from resources.class_archive import archives, keep, reading, writing
 from resources.environments import environment
@@ -23,6 +27,7 @@ from resources.problems import EnvironmentProblem
 EVENTS = 500
 BROKEN_ROWS = 3
 SEED = 7
+EXAMPLE = "events.csv"
 QUESTION = (
     "RETURN district, COUNT(*), AVG(t.speed) PATTERN Travel t+ WHERE [driver] GROUP-BY district WITHIN 1 hour"
 )
@@ -59,22 +64,16 @@ def warm(say: Callable[[str], object], *, only_kernels: bool = False) -> None:
 
 @contextlib.contextmanager
 def _processes(scratch: Path, only_kernels: bool) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
-    from hamlet_core.streams import generate_stream, write_csv
-
-    events, queries = scratch / "events.csv", scratch / "example.hamlet"
-    write_csv(generate_stream("ridesharing", EVENTS, SEED), events, broken_rows=BROKEN_ROWS)
-    queries.write_text(example_workload().text, encoding="utf-8")
-    run = ("-m", "pipelines.cli", "run", str(queries), "--events", str(events), "--on-bad-rows", "skip")
-    classes = "import sys; from pipelines.warming import archive_classes; archive_classes(sys.argv[1])"
-    wanted: dict[str, tuple[str, ...]] = {"kernels": run}
+    wanted = {"kernels": "compile_example()"}
     if not only_kernels:
-        wanted["Spark's classes"] = ("-c", classes, str(scratch))
+        wanted["Spark's classes"] = f"archive_classes({str(scratch)!r})"
     processes = {}
     try:
-        for name, arguments in wanted.items():
+        for name, call in wanted.items():
+            program = f"from pipelines import warming; warming.{call}"
             with _log(scratch, name).open("wb") as log:
                 processes[name] = subprocess.Popen(
-                    [sys.executable, *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                    [sys.executable, "-c", program], stdin=subprocess.DEVNULL, stdout=log, stderr=log
                 )
         yield processes
     finally:
@@ -83,14 +82,29 @@ def _processes(scratch: Path, only_kernels: bool) -> Iterator[dict[str, subproce
             process.wait()
 
 
+def compile_example() -> None:
+    """Compile the kernels of the shipped example, in this process."""
+    text, events = example_workload().text, generate_stream("ridesharing", EVENTS, SEED)
+    run(text, events)
+    compile_kernels(text, events.schema)
+
+
+def compile_kernels(
+    text: str, columns: pa.Schema, schema: EventSchema = EventSchema(), arithmetic: str = "scaled"
+) -> None:
+    """Compile what a workload may need over events with these columns, in this process. Raises as a run would."""
+    execute(text, columns.empty_table(), schema=schema, arithmetic=arithmetic)
+
+
 def archive_classes(scratch: str) -> None:
-    """Run the pipeline over the events in a folder, in this process, and keep the classes that it took.
+    """Run the pipeline over a few events, below a folder and in this process, and keep the classes that it took.
 
     Nothing is done where they are kept, or where Java does not start.
     """
     java, jars = find_java(), [path for path in find_jars(jar_places()) if path]
     if java is None or not environment().local or reading(java, jars):
         return
+    write_csv(generate_stream("ridesharing", EVENTS, SEED), Path(scratch, EXAMPLE), broken_rows=BROKEN_ROWS)
     archives().mkdir(parents=True, exist_ok=True)
     part = archives() / f"{os.getpid()}.part"
     try:
@@ -110,7 +124,7 @@ def _run_pipeline(folder: Path, part: Path) -> int:
     chosen = environment().brief()
     spark_session(replace(chosen, java_options=(*chosen.java_options, *writing(part))))
     logging.getLogger("hamlet").setLevel(logging.ERROR)
-    source = Source(str(folder / "events.csv"), ColumnOptions())
+    source = Source(str(folder / EXAMPLE), ColumnOptions())
     workload = NamedWorkload("warm", QUESTION)
     run_main_job(JobSettings(workload, source, folder / "warehouse", ExecuteOptions(engine="greta")))
     return end_session()

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 PROGRESS = "hamlet"
 """The logger that the steps tell their progress."""
-
+TELLING = (PROGRESS, "hamlet_core")
+"""Loggers whose lines are shown: of the steps, and of the engine while it compiles kernels."""
 
 AGAIN = "nothing is lost: run it again, and it goes on from what is there"
 """What somebody who stops a run should know."""
@@ -61,20 +62,22 @@ class Progress(logging.Handler):
 @contextlib.contextmanager
 def progress() -> Iterator[Progress]:
     """Show what the steps say while the block runs."""
-    logger, handler = logging.getLogger(PROGRESS), Progress()
-    level, propagates = logger.level, logger.propagate
-    logger.addHandler(handler)
+    handler = Progress()
+    before = [(logger, logger.level, logger.propagate) for logger in map(logging.getLogger, TELLING)]
     # What Py4J has to say of a call that a Ctrl-C breaks off is said by the command, in a line.
     logging.getLogger().addFilter(_not_of_py4j)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
+    for logger, _, _ in before:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
     try:
         yield handler
     finally:
-        logger.removeHandler(handler)
         logging.getLogger().removeFilter(_not_of_py4j)
-        logger.setLevel(level)
-        logger.propagate = propagates
+        for logger, level, propagates in before:
+            logger.removeHandler(handler)
+            logger.setLevel(level)
+            logger.propagate = propagates
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:

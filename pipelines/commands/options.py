@@ -91,16 +91,19 @@ def sharing_options(command: Command) -> Command:
     return command
 
 
+arithmetic_option = click.option(
+    "--arithmetic",
+    default="scaled",
+    show_default=True,
+    metavar="A",
+    help="scaled (any magnitude, 1e-9), exact (all digits) or modular (fingerprints).",
+)
+
+
 def evaluation_options(command: Command) -> Command:
     """--engine, those of sharing, and --arithmetic; their values are checked by the core."""
     for option in (
-        click.option(
-            "--arithmetic",
-            default="scaled",
-            show_default=True,
-            metavar="A",
-            help="scaled (any magnitude, 1e-9), exact (all digits) or modular (fingerprints).",
-        ),
+        arithmetic_option,
         sharing_options,
         click.option(
             "--engine",

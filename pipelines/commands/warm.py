@@ -4,17 +4,58 @@ from __future__ import annotations
 
 import click
 
-from pipelines.commands.options import debug_option
+from pipelines.commands.options import arithmetic_option, column_options, columns_of, debug_option, schema_of
+from pipelines.commands.workloads import read_workload
+
+EPILOG = """\b
+Examples:
+  hamlet warm
+  hamlet warm my.hamlet --events trips.csv --time at --type kind --arithmetic exact
+"""
 
 
-@click.command(short_help="Compile kernels and load Spark's classes ahead of a run.")
+@click.command(short_help="Compile kernels and load Spark's classes ahead of a run.", epilog=EPILOG)
+@click.argument("workload", required=False)
+@click.option(
+    "--events",
+    metavar="FILE|DIR|URI",
+    type=click.Path(),
+    help="Files with the columns that WORKLOAD reads, as for `hamlet run`.",
+)
+@column_options
+@arithmetic_option
 @click.option("--kernels", is_flag=True, help="Only the kernels, which need no Java.")
 @debug_option
-def warm(kernels: bool) -> None:
-    """Compile the kernels of the shipped example, and archive Spark's classes, so that runs wait for neither.
+def warm(
+    *,
+    workload: str | None,
+    events: str | None,
+    time: str | None,
+    type_: str | None,
+    type_value: str | None,
+    time_unit: str,
+    arithmetic: str,
+    kernels: bool,
+) -> None:
+    """Compile the kernels of the shipped example, and archive Spark's classes, so that runs wait for neither; or the
+    kernels alone that the queries of the file WORKLOAD need over such events.
 
     Set-up does it. What is there already is not done again; what changes (Java, the JARs, this package) makes it anew.
     """
+    from hamlet_core import plan
+    from pipelines.reading import discover, infer_columns
+    from pipelines.warming import compile_kernels
     from pipelines.warming import warm as get_ready
 
-    get_ready(lambda line: click.echo(f"      {line}", err=True), only_kernels=kernels)
+    if (workload is None) != (events is None):
+        raise click.UsageError("name a WORKLOAD and --events with its columns, or neither of them.")
+    if workload is None or events is None:
+        get_ready(lambda line: click.echo(f"      {line}", err=True), only_kernels=kernels)
+        return
+    text = read_workload(workload).text
+    columns = columns_of(time, type_, type_value, time_unit)
+    numeric = frozenset(name for query in plan(text) for name in query.numeric_columns)
+    types = infer_columns(discover(events), numeric, columns)
+    if not types.names:
+        raise click.UsageError(f"{events} has no columns yet.")
+    compile_kernels(text, types, schema_of(columns), arithmetic)

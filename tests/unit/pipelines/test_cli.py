@@ -106,6 +106,8 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "good.hamlet", "--events", "damaged.parquet"], 1),
         (["run", "good.hamlet", "--events", "folder"], 2),
         (["run", "text.hamlet", "--events", "events.csv"], 1),
+        (["warm", "good.hamlet"], 2),
+        (["warm", "--events", "events.csv"], 2),
         (["explain", "good.hamlet"], 0),
         (["explain", "good.hamlet", "--engine", "greta"], 0),
         (["explain", "good.hamlet", "--engine", "sharing"], 2),

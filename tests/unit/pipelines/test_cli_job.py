@@ -234,6 +234,12 @@ def test_progress_goes_to_stderr_while_a_run_lasts(capsys: pytest.CaptureFixture
     assert shown.err.endswith(" s] ingest: 1 file\n")
 
 
+def test_what_the_engine_says_of_its_kernels_is_progress_too(capsys: pytest.CaptureFixture[str]) -> None:
+    with main_run.progress():
+        logging.getLogger("hamlet_core").warning("compiling kernels: 3 done, 4 s")
+    assert capsys.readouterr().err.endswith(" s] compiling kernels: 3 done, 4 s\n")
+
+
 def test_the_error_of_a_step_is_shown_as_it_is(
     inputs: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

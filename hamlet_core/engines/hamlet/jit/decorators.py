@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
+from threading import Thread
 from typing import Any
 
 from numba import njit
@@ -16,8 +18,10 @@ from hamlet_core.engines.hamlet.jit.libraries import KernelCompiler
 Kernel = Callable[..., Any]
 
 _ENGINE = "hamlet_core.engines.hamlet."
+_LOG = logging.getLogger("hamlet_core")
 COMPILING = "compiling kernels for this machine, once: this may take a minute"
-
+TOLD_EVERY = 4.0
+"""Seconds between two words of how far it is."""
 
 _PART = {
     "nogil": True,
@@ -87,20 +91,48 @@ def compiled_for(*signatures: Any) -> Callable[[Kernel], Kernel]:
     return decorate
 
 
-class _Announcement(Listener):  # type: ignore[misc]
-    """Says once a process that kernels of the engine are being compiled: otherwise a run seems to hang."""
+class Announcement(Listener):  # type: ignore[misc]
+    """Says that kernels of the engine are being compiled, and then how many are: otherwise a run seems to hang.
 
-    def __init__(self) -> None:
-        self.said = False
+    Mutable: counts the kernels that this process has compiled.
+    """
+
+    def __init__(self, every: float = TOLD_EVERY) -> None:
+        self.every = every
+        self.begun = self.going_on = self.kernels = 0
+        self._telling: Thread | None = None
 
     def on_start(self, event: Event) -> None:
         """Compilation begins; taking a kernel from the cache is no such event."""
-        if not self.said and event.data["dispatcher"].py_func.__module__.startswith(_ENGINE):
-            self.said = True
-            logging.getLogger("hamlet_core").warning(COMPILING)
+        if not _is_ours(event):
+            return
+        if not self.begun:
+            _LOG.warning(COMPILING)
+        self.begun += 1
+        self.going_on += 1
+        if self._telling is None or not self._telling.is_alive():
+            self._telling = Thread(target=self._tell, name="kernels", daemon=True)
+            self._telling.start()
 
     def on_end(self, event: Event) -> None:
         """Compilation has ended."""
+        if _is_ours(event):
+            self.going_on -= 1
+            self.kernels += not self.going_on  # else it is a part of one
+
+    def _tell(self) -> None:
+        """Until nothing was compiled for a while."""
+        since, before = time.monotonic(), 0
+        while self.going_on or self.begun > before:
+            before = self.begun
+            time.sleep(self.every)
+            if self.going_on or self.begun > before:
+                _LOG.warning("compiling kernels: %d done, %.0f s", self.kernels, time.monotonic() - since)
+
+
+def _is_ours(event: Event) -> bool:
+    module: str = event.data["dispatcher"].py_func.__module__
+    return module.startswith(_ENGINE)
 
 
 class _Failure(Listener):  # type: ignore[misc]
@@ -117,5 +149,5 @@ class _Failure(Listener):  # type: ignore[misc]
             kept.give_up()
 
 
-register("numba:compile", _Announcement())
+register("numba:compile", Announcement())
 register("numba:compile", _Failure())

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections import namedtuple
 from collections.abc import Callable
 from importlib import import_module
@@ -25,15 +26,18 @@ from hamlet_core.engines.hamlet.automaton.condition_arithmetic import sum_fits
 from hamlet_core.engines.hamlet.jit import cache as kernel_cache
 from hamlet_core.engines.hamlet.jit.cache import KernelCache, SealedFiles, cache_place, kernel_sources
 from hamlet_core.engines.hamlet.jit.clock import _now
-from hamlet_core.engines.hamlet.jit.decorators import COMPILING, compiled
+from hamlet_core.engines.hamlet.jit.decorators import COMPILING, Announcement, compiled
 from hamlet_core.engines.hamlet.jit.libraries import KernelLibrary
 from tests.conftest import ROOT
 
 CALL = "from hamlet_core.engines.hamlet.automaton import condition_arithmetic as n; print(n.sum_fits(1, 2), n.sum_fits(2, 1))"
 
 
+HOW_FAR = "compiling kernels: "
+
+
 def called(directory: Path, program: str = CALL) -> tuple[str, str]:
-    """What a fresh process that keeps its kernels in `directory` says on stdout and stderr."""
+    """What a fresh process that keeps its kernels in `directory` says on stdout and stderr, but for how far it is."""
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,
@@ -42,7 +46,8 @@ def called(directory: Path, program: str = CALL) -> tuple[str, str]:
         check=True,
         env=os.environ | {"NUMBA_CACHE_DIR": str(directory)},
     )
-    return done.stdout, done.stderr
+    said = [line for line in done.stderr.splitlines(keepends=True) if not line.startswith(HOW_FAR)]
+    return done.stdout, "".join(said)
 
 
 def compiled_anew(function: object) -> int:
@@ -482,13 +487,38 @@ def test_kernels_beside_the_sources_are_counted_in_every_room(
     assert {path.parent.parent.name for path in found.damaged} == {"one", "two"}  # empty files
 
 
-def test_the_announcement_is_a_warning_of_the_package(caplog: pytest.LogCaptureFixture) -> None:
-    from hamlet_core.engines.hamlet.jit.decorators import _Announcement
-
+def test_what_is_compiled_is_announced_once_and_then_how_far_it_is(caplog: pytest.LogCaptureFixture) -> None:
     class Event:
         data = {"dispatcher": sum_fits}  # noqa: RUF012 - a stand-in
 
-    announcement = _Announcement()
+    def told() -> list[str]:
+        return [record.getMessage() for record in caplog.records]
+
+    announcement = Announcement(every=0.01)
     announcement.on_start(Event)
+    announcement.on_start(Event)  # a part of it
+    announcement.on_end(Event)
+    announcement.on_end(Event)
     announcement.on_start(Event)
-    assert [(one.name, one.levelno) for one in caplog.records] == [("hamlet_core", logging.WARNING)]
+    until = time.monotonic() + 60
+    while len(told()) < 3 and time.monotonic() < until:
+        time.sleep(0.01)
+    announcement.on_end(Event)
+    assert announcement._telling is not None
+    announcement._telling.join()
+    assert told()[0] == COMPILING
+    assert told()[1].startswith(f"{HOW_FAR}1 done, ")
+    assert told().count(COMPILING) == 1
+    assert {(one.name, one.levelno) for one in caplog.records} == {("hamlet_core", logging.WARNING)}
+
+
+def test_nothing_is_told_of_what_takes_a_moment(caplog: pytest.LogCaptureFixture) -> None:
+    class Event:
+        data = {"dispatcher": sum_fits}  # noqa: RUF012 - a stand-in
+
+    announcement = Announcement(every=0.5)
+    announcement.on_start(Event)
+    announcement.on_end(Event)
+    assert announcement._telling is not None
+    announcement._telling.join()
+    assert [record.getMessage() for record in caplog.records] == [COMPILING]

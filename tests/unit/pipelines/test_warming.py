@@ -1,0 +1,36 @@
+"""What `hamlet warm` compiles, a run does not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from hamlet_core.engines.hamlet.jit.decorators import COMPILING
+from tests.conftest import ROOT
+
+QUERY = "RETURN COUNT(*), SUM(b.x), MAX(b.x) PATTERN SEQ(A a, B b+) WITHIN 10 min SLIDE 5 min\n"
+EVENTS = "time,type,x\n2026-01-01T08:00:00Z,A,1\n2026-01-01T08:01:00Z,B,2\n2026-01-01T08:02:00Z,B,3\n"
+
+
+def hamlet(*arguments: str, kernels: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pipelines.cli", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(kernels)},
+    )
+
+
+def test_a_run_compiles_nothing_that_was_asked_for_ahead(tmp_path: Path) -> None:
+    workload, events, kernels = tmp_path / "w.hamlet", tmp_path / "events.csv", tmp_path / "kernels"
+    workload.write_text(QUERY, "utf-8")
+    events.write_text(EVENTS, "utf-8")
+    given = (str(workload), "--events", str(events))
+    assert COMPILING in hamlet("warm", *given, kernels=kernels).stderr
+    for command in ("run", "explain"):
+        assert hamlet(command, *given, kernels=kernels).stderr == ""
+    assert hamlet("warm", *given, kernels=kernels).stderr == ""
