@@ -36,6 +36,7 @@ from hamlet_core.results.rows import (
 )
 from hamlet_core.table.columns import INT64_MAX
 from hamlet_core.table.encode import TIMESTAMP_TYPE, EventSchema, Stream, encode, table_kinds, ticks
+from hamlet_core.table.frames import Events, opened, read
 from hamlet_core.table.kinds import NUMBERS, Kind
 from hamlet_core.template.plan import QueryPlan, plan_query
 from hamlet_core.windows import WindowSpec
@@ -80,7 +81,7 @@ def plan(workload: Workload | str) -> tuple[QueryPlan, ...]:
 
 def run(
     workload: Workload | str,
-    events: pa.Table | pa.RecordBatchReader,
+    events: Events,
     *,
     schema: EventSchema = EventSchema(),
     engine: str = DEFAULT_ENGINE,
@@ -90,6 +91,9 @@ def run(
     arithmetic: str = "scaled",
 ) -> pa.Table:
     """The aggregates of every query, group and window: one row each, in the columns of `result_schema`.
+
+    `events` are an Arrow table, record batch, reader or data set; a frame of Polars or pandas, a relation of DuckDB, or
+    whatever else hands out Arrow's C stream; or the path of a Parquet file, or of a folder of them.
 
     `policy`, `cost_model` and `choice` say how the engine hamlet decides which queries share (`Sharing`): they change
     what a run costs, never its answer.
@@ -102,7 +106,7 @@ def run(
 
 def execute(
     workload: Workload | str,
-    events: pa.Table | pa.RecordBatchReader,
+    events: Events,
     *,
     schema: EventSchema = EventSchema(),
     engine: str = DEFAULT_ENGINE,
@@ -123,7 +127,7 @@ def execute(
 
 def partials(
     workload: Workload | str,
-    events: pa.Table | pa.RecordBatchReader,
+    events: Events,
     *,
     schema: EventSchema = EventSchema(),
     engine: str = DEFAULT_ENGINE,
@@ -142,7 +146,7 @@ def partials(
 
 def run_part(
     workload: Workload | str,
-    events: pa.Table | pa.RecordBatchReader,
+    events: Events,
     finished: Collection[str],
     *,
     schema: EventSchema = EventSchema(),
@@ -213,13 +217,10 @@ def _class_name(value: object) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
 
 
-def _check_arguments(events: object, schema: object) -> None:
+def _check_schema(schema: object) -> None:
     if not isinstance(schema, EventSchema):
         hint = "give EventSchema(time=..., type=...)"
         raise StreamError(f"a schema cannot be of class {_class_name(schema)}", code="E201", hint=hint)
-    if not isinstance(events, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
-        hint = "give a pyarrow.Table or RecordBatchReader; pyarrow.Table.from_pandas(frame) makes one"
-        raise StreamError(f"events cannot be of class {_class_name(events)}", code="E209", hint=hint)
 
 
 def _text(workload: Workload | str) -> str:
@@ -229,7 +230,7 @@ def _text(workload: Workload | str) -> str:
 def _fold(
     analysed: tuple[AnalysedQuery, ...],
     text: str,
-    events: pa.Table | pa.RecordBatchReader,
+    events: Events,
     schema: EventSchema,
     options: Options,
 ) -> Folded:
@@ -255,17 +256,19 @@ def _fold(
 def _encoded(
     analysed: tuple[AnalysedQuery, ...],
     text: str,
-    events: pa.Table | pa.RecordBatchReader,
+    events: Events,
     schema: EventSchema,
 ) -> tuple[Stream, list[WindowSpec]]:
     """The events that the queries read, their columns checked, and the window of each query in ticks."""
-    _check_arguments(events, schema)
+    _check_schema(schema)
     plans = [plan_query(one) for one in analysed]
     columns = sorted({name for one in plans for name in one.columns})
-    kinds = {name: kind for name, (kind, _) in table_kinds(events.schema, schema, columns).items()}
+    found = opened(events)
+    kinds = {name: kind for name, (kind, _) in table_kinds(found.schema, schema, columns).items()}
     for one in analysed:
         _check_types(one, kinds, text)
-    stream = encode(events, schema, columns, frozenset().union(*(one.types for one in plans)))
+    table = read(found, [*columns, schema.time, *filter(None, (schema.type, schema.sequence))])
+    stream = encode(table, schema, columns, frozenset().union(*(one.types for one in plans)))
     return stream, [_window_spec(one, stream, text) for one in analysed]
 
 

@@ -9,8 +9,8 @@ import importlib
 import threading
 from pathlib import Path
 
-PARQUET = 4
-"""Times that a Parquet file is smaller than the same events as text."""
+PACKED = 4
+"""Times that a Parquet file, or a packed one, is smaller than the same events as text."""
 
 _LATER = ("hamlet_core.engines.hamlet.engine", "matplotlib.figure", "pipelines.showing.template_picture")
 """What the steps after the ingest import, besides Great Expectations, which has a way of its own."""
@@ -31,7 +31,7 @@ def expect_reading(events: str, warehouse: Path | str) -> None:
     machine. Who reads them says what is wrong with their places.
     """
     from hamlet_core.errors import HamletError
-    from pipelines.reading import listing
+    from pipelines.reading import is_packed, listing
     from resources.spark import expect
     from resources.storage import Location
 
@@ -40,10 +40,11 @@ def expect_reading(events: str, warehouse: Path | str) -> None:
         if folder is None:
             return
         given = sum(
-            file.size * (PARQUET if file.name.endswith(".parquet") else 1) for file in listing(events)
+            file.size * (PACKED if file.name.endswith(".parquet") or is_packed(file.name) else 1)
+            for file in listing(events)
         )
         stored = sum(file.stat().st_size for file in (folder / "events").rglob("*.parquet"))
-        expect(given + stored * PARQUET)
+        expect(given + stored * PACKED)
 
 
 def load_checks_and_engines() -> None:

@@ -4,6 +4,7 @@ import contextlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
@@ -207,6 +208,12 @@ class PipelineConfiguration(PipelineResource):
     def plans(self) -> tuple[QueryPlan, ...]:
         """The queries of the workload."""
         return self._workload().plans
+
+    def needs(self) -> Needs:
+        """What the queries want of the table; the workload is alone, so that columns it cannot read stop the run."""
+        settings = self.settings()
+        reader = settings.workload.parsed, settings.event_schema
+        return replace(super().needs(), readers=(reader,))
 
     def waits(self) -> float:
         """As configured."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from pipelines.commands.inputs import events_at
 from pipelines.commands.options import (
     column_options,
     columns_of,
@@ -27,7 +28,7 @@ Examples:
 @click.option(
     "--events",
     multiple=True,
-    metavar="FILE",
+    metavar="FILE|DIR|URI|-",
     type=click.Path(),
     help="Files of events: columns and types are checked, and what is shared in a run is shown; may be repeated.",
 )
@@ -61,7 +62,7 @@ def explain(
     text = read_workload(workload).text
     columns = columns_of(time, type_, type_value, time_unit)
     numeric = frozenset(name for query in hamlet_core.plan(text) for name in query.numeric_columns)
-    files = [file for path in events for file in discover(path)]
+    files = [file for path in events for file in discover(events_at(path))]
     table, rejected = read_all(files, None, columns, numeric) if files else (None, None)
     if table is not None and rejected is not None and rejected.num_rows:
         click.echo(f"Left out {visible(summary(rejected, table.num_rows))}", err=True)

@@ -28,7 +28,8 @@ Example:
     required=True,
     metavar="FILE|DIR|URI",
     type=click.Path(),
-    help="CSV, JSON lines or Parquet; a folder means all such files below it, here or in s3://, abfss://, gs://, hdfs://.",
+    help="CSV, JSON lines or Parquet, also packed (.csv.gz, .zst); a folder means all such files below it, a pattern "
+    "in quotes those that it matches; here or in s3://, abfss://, gs://, hdfs://.",
 )
 @warehouse_option
 @column_options

@@ -7,6 +7,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from pipelines.commands.inputs import events_at, events_option
 from pipelines.commands.options import (
     column_options,
     columns_of,
@@ -29,19 +30,14 @@ EPILOG = """\b
 Examples:
   hamlet run my.hamlet --events trips.csv --time at --type kind
   hamlet run my.hamlet --events days/ --time date --type-value Day --arithmetic exact --format json
+  zcat trips.csv.gz | hamlet run my.hamlet --events -
   hamlet run my.hamlet --events trips.csv --why '{"district":"Harbour"}' 2026-03-02T08:00
 """
 
 
 @click.command(short_help="A workload over files, in this process.", epilog=EPILOG)
 @workload_argument
-@click.option(
-    "--events",
-    required=True,
-    metavar="FILE|DIR|URI",
-    type=click.Path(),
-    help="CSV, JSON lines or Parquet; a folder means all such files below it, here or in s3://, abfss://, gs://, hdfs://.",
-)
+@events_option
 @column_options
 @evaluation_options
 @format_option
@@ -96,7 +92,7 @@ def run(
     schema = schema_of(columns)
     hamlet_core.parse(text)
     check_output(format_, out)
-    table = _events(text, events, columns, schema, on_bad_rows)
+    table = _events(text, events_at(events), columns, schema, on_bad_rows)
     if why is not None:
         _why(text, table, schema, why, format_, limit)
     elif table is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from pipelines.commands.inputs import events_at
 from pipelines.commands.options import arithmetic_option, column_options, columns_of, debug_option, schema_of
 from pipelines.commands.workloads import read_workload
 
@@ -18,7 +19,7 @@ Examples:
 @click.argument("workload", required=False)
 @click.option(
     "--events",
-    metavar="FILE|DIR|URI",
+    metavar="FILE|DIR|URI|-",
     type=click.Path(),
     help="Files with the columns that WORKLOAD reads, as for `hamlet run`.",
 )
@@ -55,7 +56,7 @@ def warm(
     text = read_workload(workload).text
     columns = columns_of(time, type_, type_value, time_unit)
     numeric = frozenset(name for query in plan(text) for name in query.numeric_columns)
-    types = infer_columns(discover(events), numeric, columns)
+    types = infer_columns(discover(events_at(events)), numeric, columns)
     if not types.names:
         raise click.UsageError(f"{events} has no columns yet.")
     compile_kernels(text, types, schema_of(columns), arithmetic)

@@ -6,6 +6,7 @@ a schema of it (`infer_columns` is these three in one), `read_file` yields good 
 
 from pipelines.reading.columns import ColumnOptions
 from pipelines.reading.decision import decide, infer_columns
+from pipelines.reading.decoding import is_packed
 from pipelines.reading.evidence import Evidence, evidence, merge
 from pipelines.reading.observation import ColumnEvidence
 from pipelines.reading.opening import ListedFile
@@ -37,6 +38,7 @@ __all__ = [
     "fingerprint_of_first",
     "ignored",
     "infer_columns",
+    "is_packed",
     "listing",
     "merge",
     "read_all",

@@ -17,14 +17,13 @@ import pyarrow.csv as pa_csv
 from hamlet_core.errors import InvariantError
 from pipelines.reading.chunks import BrokenRecord, Chunk, Numbers, UnreadableFileError, shown
 from pipelines.reading.csv_records import BLOCK_BYTES, Block, Records, blocks, split
-from pipelines.reading.opening import open_file
+from pipelines.reading.decoding import open_text
 from pipelines.reading.reasons import Reason
 
 HEADER_LIMIT = 1 << 20
 """No header has more bytes."""
 
 _BOM = b"\xef\xbb\xbf"
-_OTHER_MARKS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +38,9 @@ class Header:
 def read_csv(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Chunk]:
     """Yield the chunks of a file; an empty one gives none, one with a header only gives its empty columns.
 
-    Raises `UnreadableFileError` if the file is not CSV in UTF-8 with a header.
+    Raises `UnreadableFileError` if the file is not CSV in UTF-8, or in UTF-16 with its mark, with a header.
     """
-    with open_file(path) as stream:
+    with open_text(path) as stream:
         header = read_header(stream, block_bytes)
         if header is None:
             return
@@ -56,14 +55,13 @@ def read_csv(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Chunk]:
 def read_header(stream: BinaryIO, block_bytes: int = BLOCK_BYTES) -> Header | None:
     """Read the first record; None if the file has no records at all."""
     data = stream.read(block_bytes).removeprefix(_BOM)
-    _check_encoding(data)
     data = data.lstrip(b"\r\n")
     if not data:
         return None
     line = data[: _first_line_end(data)]
     if b"\x00" in line:
         raise UnreadableFileError(
-            "the file is not text: its first line holds zero bytes (UTF-16, or binary?)"
+            "the file is not text: its first line holds zero bytes (UTF-16 without its mark, or binary?)"
         )
     delimiter = _delimiter(line)
     for block in blocks(io.BytesIO(data[:HEADER_LIMIT]), delimiter):
@@ -74,12 +72,6 @@ def read_header(stream: BinaryIO, block_bytes: int = BLOCK_BYTES) -> Header | No
             )
         return Header(_names(records, delimiter), delimiter, data[int(records.after[0]) :])
     return None
-
-
-def _check_encoding(data: bytes) -> None:
-    for mark, name in _OTHER_MARKS:
-        if data.startswith(mark):
-            raise UnreadableFileError(f"the file is {name}, not UTF-8: convert it first")
 
 
 def _first_line_end(data: bytes) -> int:

@@ -5,6 +5,9 @@ other values go to quarantine. Integers become int64 unless a value is written a
 double. Integers beyond int64 are rejected in an int64 column; if more than one in ten is, the column holds
 identifiers and is a string. A JSON string is a number only where one is asked for. A declared type (Parquet) wins
 over the values of text files; of declared types that do not go together, the one with most rows.
+
+Where a query can only use numbers, half of the values suffice: those that are none go to quarantine, with their rows. A
+column with fewer is what its values say, and the query is refused: hardly a row would be left.
 """
 
 from __future__ import annotations
@@ -25,11 +28,14 @@ from pipelines.reading.values import TIMESTAMP
 SHARE = 0.9
 """A type needs at least this share of the non-empty values."""
 
+ASKED_SHARE = 0.5
+"""And this one if a query asks for numbers."""
+
 
 def decide(
     found: Evidence, options: ColumnOptions = DEFAULT, numeric: frozenset[str] = frozenset()
 ) -> pa.Schema:
-    """One type a column; `numeric` columns are int64, double or decimal whatever their values.
+    """One type a column; `numeric` columns, which queries can use only as numbers, are so sooner than others.
 
     Raises `StreamError` E451 if no file has the time or type column. No columns at all (only empty files): a schema
     without fields.
@@ -60,9 +66,10 @@ def _type(column: ColumnEvidence, options: ColumnOptions, numeric: frozenset[str
     if column.name == options.time_column:
         return _time_type(column)
     declared = unified(column.declared) if column.declared else None
-    if column.name in numeric:
-        is_number = declared is not None and (pa.types.is_integer(declared) or _is_real(declared))
-        return declared if is_number else _number_type(column)
+    if declared is not None and (pa.types.is_integer(declared) or _is_real(declared)):
+        return declared
+    if column.name in numeric and _numbers(column) + column.specials >= ASKED_SHARE * _values(column):
+        return _number_type(column)
     return declared if declared is not None else _free_type(column)
 
 
@@ -88,16 +95,24 @@ def _time_type(column: ColumnEvidence) -> pa.DataType:
     return max(kinds, key=lambda kind: kinds[kind])
 
 
+def _numbers(column: ColumnEvidence) -> int:
+    """How many values read as finite numbers."""
+    return column.integers + column.huge + column.reals
+
+
+def _values(column: ColumnEvidence) -> int:
+    """How many values are not empty."""
+    times = column.dates + column.timestamps
+    return _numbers(column) + column.specials + times + column.booleans + column.texts
+
+
 def _number_type(column: ColumnEvidence) -> pa.DataType:
     mostly_huge = column.huge > (1 - SHARE) * (column.integers + column.huge)
     return pa.float64() if column.reals or mostly_huge else pa.int64()
 
 
 def _free_type(column: ColumnEvidence) -> pa.DataType:
-    whole = column.integers + column.huge
-    numbers = whole + column.reals
-    times = column.dates + column.timestamps
-    total = numbers + column.specials + times + column.booleans + column.texts
+    numbers, times, total = _numbers(column), column.dates + column.timestamps, _values(column)
     if numbers and numbers + column.specials >= SHARE * total:
         kind = _number_type(column)
         return pa.string() if kind == pa.float64() and not column.reals else kind

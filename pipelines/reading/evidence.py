@@ -76,7 +76,7 @@ def _of_parquet(path: str, asked: frozenset[str]) -> Iterator[ColumnEvidence]:
     for field in schema:
         kind = plain_type(field.type)
         if field.name in asked and pa.types.is_string(kind):
-            yield ColumnEvidence(field.name)
+            yield ColumnEvidence(field.name, declared=((str(kind), rows),))
             for chunk in read_parquet(path, [field.name]):
                 texts = type_declared(chunk.columns[field.name], pa.string()).values
                 yield of_texts(field.name, texts)

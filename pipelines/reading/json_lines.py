@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pipelines.reading.chunks import BrokenRecord, Chunk, UnreadableFileError, shown
-from pipelines.reading.opening import open_file
+from pipelines.reading.decoding import open_text
 from pipelines.reading.reasons import Reason
 
 BLOCK_BYTES = 4 << 20
@@ -30,7 +30,7 @@ def read_json(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Chunk]:
 
     Raises `UnreadableFileError` if the file is one JSON array, or not text.
     """
-    with open_file(path) as stream:
+    with open_text(path) as stream:
         first, begun = 1, False
         while lines := stream.readlines(block_bytes):
             if not begun:
@@ -45,8 +45,8 @@ def read_json(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Chunk]:
 
 
 def _check_start(line: bytes) -> None:
-    if line.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in line:
-        raise UnreadableFileError("the file is not UTF-8 text (UTF-16, or binary?)")
+    if b"\x00" in line:
+        raise UnreadableFileError("the file is not text (UTF-16 without its mark, or binary?)")
     if line.startswith(b"["):
         raise UnreadableFileError("the file is a JSON array; JSON lines hold one object a line")
 

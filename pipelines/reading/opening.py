@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import io
+import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from stat import S_ISREG
 from typing import BinaryIO, cast
 
 import pyarrow.fs as pa_fs
@@ -43,7 +47,7 @@ def open_file(path: str) -> BinaryIO:
 def visible_files(place: str | Path) -> tuple[ListedFile, ...] | None:
     """All files at or below a place that are not hidden, sorted by name; None where there is no such place.
 
-    Hidden are files and folders whose name begins with `.` or `_`. Raises StreamError for a store that does not answer.
+    A path with `*`, `?` or `[...]` is the files and folders that it matches, if nothing has this very name. Hidden are files and folders whose name begins with `.` or `_`. Raises StreamError for a store that does not answer.
     """
     location = _location(str(place)) if is_uri(place) else None
     if location is None or location.local is not None:
@@ -53,16 +57,39 @@ def visible_files(place: str | Path) -> tuple[ListedFile, ...] | None:
     return None if found is None else tuple(sorted(found, key=lambda file: file.name))
 
 
+def is_pattern(place: str | Path) -> bool:
+    """Whether a place stands for the files whose paths match it."""
+    return not is_uri(place) and glob.has_magic(str(place)) and not Path(place).exists()
+
+
 def _in_folder(root: Path) -> list[ListedFile] | None:
+    if is_pattern(root):
+        return _matching(root)
     if not root.exists():
         return None
-    paths = [root] if root.is_file() else [path for path in root.rglob("*") if path.is_file()]
+    if root.is_file():
+        return _listed([root], root.parent)
+    return _listed((path for path in root.rglob("*") if not _hidden(path.relative_to(root).as_posix())), root)
+
+
+def _matching(pattern: Path) -> list[ListedFile] | None:
+    """The files that a pattern matches, and those below the folders that it does; None if there is no match."""
+    plain = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), pattern.parts))
+    matches = list(plain.glob(pattern.relative_to(plain).as_posix()))
+    if not matches:
+        return None
+    below = {one for path in matches for one in (path.rglob("*") if path.is_dir() else (path,))}
+    return _listed((path for path in below if not _hidden(path.relative_to(plain).as_posix())), plain)
+
+
+def _listed(paths: Iterable[Path], root: Path) -> list[ListedFile]:
+    """Those of the paths that are files, named from `root` on."""
     found = []
     for path in paths:
-        name = path.name if path == root else path.relative_to(root).as_posix()
-        if path == root or not _hidden(name):
-            with contextlib.suppress(FileNotFoundError):  # somebody has just moved it away
-                stat = path.stat()
+        with contextlib.suppress(FileNotFoundError):  # somebody has just moved it away
+            stat = path.stat()
+            if S_ISREG(stat.st_mode):
+                name = path.relative_to(root).as_posix()
                 found.append(ListedFile(str(path.resolve()), name, stat.st_size, _moment(stat.st_mtime_ns)))
     return found
 

@@ -12,7 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from hamlet_core.errors import StreamError
-from pipelines.reading.opening import BUFFER_BYTES, ListedFile, open_file, visible_files
+from pipelines.reading.decoding import PACKED, is_packed, unpacked_name
+from pipelines.reading.opening import BUFFER_BYTES, ListedFile, is_pattern, open_file, visible_files
 from pipelines.reading.reasons import NO_SUCH_PATH
 
 
@@ -29,11 +30,16 @@ class Format(StrEnum):
 
 SUFFIXES = {
     ".csv": Format.CSV,
+    ".tsv": Format.CSV,
     ".json": Format.JSON,
     ".jsonl": Format.JSON,
     ".ndjson": Format.JSON,
     ".parquet": Format.PARQUET,
 }
+"""What a name ends in; files of text may be packed, as in `.csv.gz`."""
+
+IF_NAMED = {".txt": Format.CSV}
+"""Such files of a folder are no events: they explain them, as a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +63,11 @@ Known = Callable[[ListedFile], str | None]
 
 def listing(place: str | Path) -> tuple[ListedFile, ...]:
     """The event files at a place without a look into them, sorted by name; none where there is no such place."""
-    return tuple(file for file in visible_files(place) or () if _suffix(file.name) in SUFFIXES)
+    return tuple(file for file in visible_files(place) or () if _format(file, place) is not None)
 
 
 def discover(place: str | Path, known: Known = lambda _: None) -> tuple[SourceFile, ...]:
-    """The event files at a place (a file, or a folder with all its subfolders; a path or a URI), sorted by name.
+    """The event files at a place (a file, a folder with all its subfolders, a pattern; a path or a URI), sorted by name.
 
     Hidden files and files whose name begins with `_` are never read. Raises `StreamError` E450 if there is none.
     """
@@ -70,14 +76,15 @@ def discover(place: str | Path, known: Known = lambda _: None) -> tuple[SourceFi
         raise StreamError(f"no such file or folder: {place}", code=NO_SUCH_PATH)
     files = []
     for file in found:
-        if _suffix(file.name) in SUFFIXES:
+        if (form := _format(file, place)) is not None:
             with contextlib.suppress(FileNotFoundError):  # somebody has just moved it away
-                files.append(_source(file, known(file)))
+                files.append(_source(file, form, known(file)))
     if not files:
         raise StreamError(
             f"no event files at {place}",
             code=NO_SUCH_PATH,
-            hint=f"files end in {', '.join(SUFFIXES)}; other files are ignored",
+            hint=f"files end in {', '.join(SUFFIXES)}, those of text also in {', '.join(PACKED)} after it; "
+            "other files are ignored",
         )
     return tuple(files)
 
@@ -100,17 +107,24 @@ def fingerprint_of_first(path: str, size: int) -> str:
 
 def ignored(place: str | Path) -> tuple[str, ...]:
     """Names of the files at a place that `discover` passes over, sorted."""
-    return tuple(file.name for file in visible_files(place) or () if _suffix(file.name) not in SUFFIXES)
+    return tuple(file.name for file in visible_files(place) or () if _format(file, place) is None)
+
+
+def _format(file: ListedFile, place: str | Path) -> Format | None:
+    """How a file at a place is read; None if it is none of events. Parquet packs what it holds itself."""
+    named = is_pattern(place) or PurePosixPath(file.name).name == PurePosixPath(place).name
+    found = (SUFFIXES | IF_NAMED if named else SUFFIXES).get(_suffix(unpacked_name(file.name)))
+    return None if is_packed(file.name) and found is Format.PARQUET else found
 
 
 def _suffix(name: str) -> str:
     return PurePosixPath(name).suffix.lower()
 
 
-def _source(file: ListedFile, fingerprint: str | None) -> SourceFile:
+def _source(file: ListedFile, form: Format, fingerprint: str | None) -> SourceFile:
     size = file.size
     if fingerprint is None:
         with open_file(file.path) as content:
             fingerprint = hashlib.file_digest(cast("Any", content), "sha256").hexdigest()
             size = content.tell()  # of a file that grows meanwhile, other than its folder said
-    return SourceFile(file.path, file.name, size, fingerprint, SUFFIXES[_suffix(file.name)], file.modified)
+    return SourceFile(file.path, file.name, size, fingerprint, form, file.modified)

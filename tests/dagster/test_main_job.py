@@ -90,6 +90,22 @@ def test_a_second_run_ingests_nothing_and_finds_the_same(done, spark):
     assert table_rows(Warehouse(settings.warehouse), "trend_aggregates") == expected_rows(settings)
 
 
+def test_a_sum_of_texts_is_refused_before_a_row_is_touched(spark, tmp_path):
+    """And when the query is corrected, no row is in quarantine for what was wrong with the query."""
+    given = settings_for(write_csv(stream(50), tmp_path / "events.csv"), tmp_path / "warehouse")
+    wrong = replace(
+        given, workload=NamedWorkload("w", "RETURN SUM(b.g) PATTERN SEQ(A a, B b+) WITHIN 40 min")
+    )
+    with pytest.raises(HamletError) as refused:
+        run_main_job(wrong)
+    assert refused.value.code == "E135"
+    warehouse = Warehouse(given.warehouse)
+    assert not warehouse.exists("events")
+    assert run_main_job(given).success
+    assert table_rows(warehouse, "trend_aggregates") == expected_rows(given)
+    assert not warehouse.exists("events_quarantine") or warehouse.count("events_quarantine") == 0
+
+
 def test_what_was_decided_is_told_by_the_asset_and_among_the_numbers_of_the_run(done, spark, monkeypatch):
     settings, _, _ = done
     real = execute_asset.execute

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from hamlet_core import EventSchema, check_columns, execute, explain, merge_partials, partials, plan, run
@@ -95,7 +97,9 @@ INPUTS: dict[str, Callable[[], object]] = {
     "an option of another class": option(engine=["greta"]),
     "a schema of another class": option(schema="time"),
     "events in a list": lambda: run(COUNT, [{"time": 1, "type": "A"}]),
-    "events in a data frame": lambda: run(COUNT, table().to_pandas()),
+    "events in an array": lambda: run(COUNT, np.zeros(3)),
+    "events at a path where nothing is": lambda: run(COUNT, "no/such.parquet"),
+    "events at the path of another format": lambda: run(COUNT, Path("pyproject.toml")),
     "a workload of another class": lambda: execute(42, table()),
     "a workload of another class, planned": lambda: plan(None),
     "columns of another class": lambda: check_columns(COUNT, table(), EventSchema()),

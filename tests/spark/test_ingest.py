@@ -33,7 +33,7 @@ def inbox(tmp_path: Path) -> Path:
     (folder / "good.csv").write_text(GOOD)
     (folder / "bad.csv").write_text(BAD)
     (folder / "empty.csv").write_text("")
-    (folder / "utf16.csv").write_bytes(GOOD.encode("utf-16"))
+    (folder / "utf16.csv").write_bytes(GOOD.encode("utf-16-le"))
     (folder / "notes.txt").write_text("no events")
     return folder
 
@@ -243,7 +243,7 @@ def ingested(spark, tmp_path_factory) -> Warehouse:
 
 
 def test_files_without_one_readable_row_are_an_error_that_says_where_to_look(spark, warehouse, tmp_path):
-    (tmp_path / "broken.csv").write_bytes(GOOD.encode("utf-16"))
+    (tmp_path / "broken.csv").write_bytes(GOOD.encode("utf-16-le"))
     with pytest.raises(HamletError, match=r"E523.*no events"):
         bring(spark, warehouse, tmp_path / "broken.csv")
     assert warehouse.rows("events_quarantine").num_rows == 1

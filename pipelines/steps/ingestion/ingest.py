@@ -18,6 +18,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast, col, count, lit, to_date
 
+from hamlet_core import EventSchema, Workload, check_columns
 from pipelines.reading import SourceFile, changed_since, decide, discover, ignored
 from pipelines.settings import Source
 from pipelines.steps.ingestion.contents import DayContent, checksum
@@ -94,18 +95,27 @@ class IngestReport:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the workload wants of the table: columns that must be numbers, partition attributes per query."""
+    """What workloads want of the table: columns that must be numbers, partition attributes per query.
+
+    `readers` must be able to use its columns, or nothing goes in.
+    """
 
     numeric: frozenset[str]
     partitions: tuple[frozenset[str], ...]
+    readers: tuple[tuple[Workload, EventSchema], ...] = ()
+
+    def refuse(self, events: pa.Schema) -> None:
+        """Raise what a reader would raise over a table with these columns: StreamError or QueryMeaningError."""
+        for workload, schema in self.readers:
+            check_columns(workload, events, schema)
 
 
 def ingest(spark: SparkSession, warehouse: Warehouse, source: Source, needs: Needs) -> IngestReport:
     """Bring every file that is not in yet into the warehouse, and every one that has grown since.
 
-    A file that is being written, or has changed in another way, waits. Raises StreamError (no such path or column) and
-    WarehouseError (all files wait, impossible or retyped column) before anything is written, and WarehouseError if
-    there is still no table of events afterwards.
+    A file that is being written, or has changed in another way, waits. Raises StreamError (no such path or column),
+    QueryMeaningError (a column that its reader cannot use) and WarehouseError (all files wait, impossible or retyped
+    column) before anything is written, and WarehouseError if there is still no table of events afterwards.
     """
     for table in tables.ALL:
         warehouse.stored(table)
@@ -206,7 +216,11 @@ def _bring(
     columns = decide(found, source.options, needs.numeric)
     refuse_impossible_names(columns)
     if warehouse.exists("events"):
-        columns = columns_for_table(columns, found, warehouse.schema("events"))
+        stored = warehouse.schema("events").remove_metadata()
+        columns = columns_for_table(columns, found, stored)
+        needs.refuse(pa.schema({field.name: field for field in (*stored, *columns)}.values()))
+    elif columns.names:
+        needs.refuse(columns)
     parsed = parse_files(spark, files, columns, source.options)
     if not read_here(files):
         parsed = parsed.persist(StorageLevel.DISK_ONLY)

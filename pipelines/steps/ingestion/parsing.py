@@ -19,6 +19,7 @@ from pipelines.reading import (
     Reason,
     SourceFile,
     evidence,
+    is_packed,
     merge,
     read_file,
 )
@@ -78,10 +79,10 @@ def parse_files(
 
 def read_here(files: Sequence[SourceFile]) -> bool:
     """Whether reading these files takes less time than starting Spark's Python workers, and little memory: how many rows
-    are in a Parquet file its bytes do not tell.
+    are in a Parquet file, or a packed one, its bytes do not tell.
     """
-    return sum(file.size for file in files) <= MOST_HERE and all(
-        file.format is not Format.PARQUET for file in files
+    return sum(file.size for file in files) <= MOST_HERE and not any(
+        file.format is Format.PARQUET or is_packed(file.path) for file in files
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.ahead import PARQUET, expect_reading
+from pipelines.ahead import PACKED, expect_reading
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_files_and_stored_events_count_together(tmp_path: Path, told: list[int])
     (stored / "part.parquet").write_bytes(b"x" * 1000)
     (tmp_path / "wh" / "metrics.parquet").write_bytes(b"x" * 7)
     expect_reading(str(inbox), tmp_path / "wh")
-    assert told == [100 + 10 * PARQUET, 100 + 1010 * PARQUET]
+    assert told == [100 + 10 * PACKED, 100 + 1010 * PACKED]
 
 
 def test_nothing_is_said_of_what_is_not_known(tmp_path: Path, told: list[int]) -> None:

@@ -43,6 +43,28 @@ def test_clean_rows_are_typed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("values", "kind", "rejected"),
+    [
+        ("1 2 x y", "int64", 2),
+        ("1 2.5 x", "double", 1),
+        ("1 x y", "string", 0),
+        ("DE FR", "string", 0),
+        ("true false", "bool", 0),
+        ("2015-01-31 2015-02-01 7", "string", 0),
+        ("", "int64", 0),
+    ],
+)
+def test_a_column_that_a_query_sums_is_numbers_if_half_of_its_values_are(
+    tmp_path: Path, values: str, kind: str, rejected: int
+) -> None:
+    content = "t,v\n" + "".join(f"1,{value}\n" for value in values.split(" "))
+    rows, refused, schema = read(tmp_path, content.encode(), numeric=frozenset({"v"}))
+    assert str(schema.field("v").type) == kind
+    assert len(refused) == rejected
+    assert len(rows) + len(refused) == len(values.split(" "))
+
+
+@pytest.mark.parametrize(
     ("content", "rows"),
     [
         (b"", []),
@@ -155,7 +177,8 @@ def test_timestamps(tmp_path: Path, text: str, expected: object, other: str) -> 
 @pytest.mark.parametrize(
     ("content", "word"),
     [
-        ("t,v\n1,2\n".encode("utf-16"), "UTF-16"),
+        ("t,v\n1,2\n".encode("utf-16")[:-1], "begins as UTF-16 and is not"),
+        ("t,v\n1,2\n".encode("utf-32"), "zero bytes"),
         ("t,v\n1,2\n".encode("utf-16-le"), "zero bytes"),
         (b"\x89PNG\r\n\x1a\n\x00\x01", "not UTF-8"),
         ("t,é\n1,2\n".encode("latin-1"), "not UTF-8"),

@@ -84,7 +84,7 @@ def test_a_broken_line_is_rejected_alone(tmp_path: Path, line: bytes, code: str)
     assert row["raw"] == line.decode("utf-8", errors="backslashreplace")
 
 
-@pytest.mark.parametrize("content", [b'[\n{"t": 1}\n]', '{"t": 1}\n'.encode("utf-16"), b"\x00\x01\x02"])
+@pytest.mark.parametrize("content", [b'[\n{"t": 1}\n]', '{"t": 1}\n'.encode("utf-16-le"), b"\x00\x01\x02"])
 def test_an_unreadable_file_is_one_rejected_row(tmp_path: Path, content: bytes) -> None:
     good, rejected = read(tmp_path, content)
     assert good.num_rows == 0

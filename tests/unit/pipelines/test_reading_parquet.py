@@ -106,6 +106,12 @@ def test_a_numeric_column_of_texts(tmp_path: Path) -> None:
     assert rejected["code"].to_pylist() == ["E411"]
 
 
+def test_a_column_of_texts_stays_one_if_hardly_a_value_is_a_number(tmp_path: Path) -> None:
+    days = pa.array(["2015-01-31", "2015-02-01", "7"])
+    good, rejected = read(tmp_path, timed(days), numeric=frozenset({"v"}))
+    assert (good["v"].to_pylist(), rejected.num_rows) == (days.to_pylist(), 0)
+
+
 def test_types_may_be_numbers(tmp_path: Path) -> None:
     table = pa.table({"time": [1, 2], "type": pa.array([7, None], pa.int16())})
     good, rejected = read(tmp_path, table, options=ColumnOptions())
@@ -175,7 +181,8 @@ def test_discover(tmp_path: Path) -> None:
     assert files[0].fingerprint == files[1].fingerprint
     assert files[0].size == 4
     assert ignored(tmp_path) == ("notes.txt",)
-    for wrong in (tmp_path / "nothing", tmp_path / "notes.txt"):
+    assert [file.name for file in discover(tmp_path / "notes.txt")] == ["notes.txt"]
+    for wrong in (tmp_path / "nothing", tmp_path / "*.nothing"):
         with pytest.raises(StreamError, match="E450"):
             discover(wrong)
     with pytest.raises(StreamError, match="E451"):

@@ -1,0 +1,114 @@
+"""Frames of other libraries, data sets and paths give the rows of the Arrow table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from hamlet_core import EventSchema, StreamError, execute, run
+from hamlet_core.table.frames import opened, read
+
+QUERY = """
+p: RETURN g, COUNT(*), SUM(b.v), MAX(b.x) PATTERN SEQ(A a, B b+) WHERE [k] GROUP-BY g WITHIN 10 min SLIDE 5 min
+q: RETURN COUNT(*), AVG(b.x) PATTERN B b+ WHERE b.g = 'north' WITHIN 10 min
+"""
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+ROWS = 60
+
+
+def table() -> pa.Table:
+    return pa.table(
+        {
+            "time": pa.array(
+                [BEGIN + timedelta(seconds=20 * row) for row in range(ROWS)], pa.timestamp("us", "UTC")
+            ),
+            "type": [("A", "B", "B", "C")[row * 7 % 4] for row in range(ROWS)],
+            "k": [row % 3 for row in range(ROWS)],
+            "g": [("north", "south")[row % 2] for row in range(ROWS)],
+            "v": pa.array([row * 5 % 11 for row in range(ROWS)], pa.int64()),
+            "x": pa.array([None if row % 9 == 0 else row / 4 for row in range(ROWS)], pa.float64()),
+            "unread": [[row] for row in range(ROWS)],
+        }
+    )
+
+
+def of_pandas(given: pa.Table) -> pd.DataFrame:
+    return given.drop_columns("unread").to_pandas()
+
+
+def of_duckdb(given: pa.Table) -> Any:
+    return duckdb.from_arrow(given)
+
+
+def parquet(given: pa.Table, folder: Path) -> Path:
+    pq.write_table(given, folder / "events.parquet")
+    return folder / "events.parquet"
+
+
+FRAMES: dict[str, Callable[[pa.Table, Path], Any]] = {
+    "polars": lambda given, _: pl.from_arrow(given),
+    "polars, texts as categories": lambda given, _: pl.from_arrow(given).with_columns(
+        pl.col("g", "type").cast(pl.Categorical)
+    ),
+    "pandas": lambda given, _: of_pandas(given),
+    "pandas, other index": lambda given, _: of_pandas(given).set_index("k", drop=False).rename_axis(None),
+    "pandas, texts as categories": lambda given, _: of_pandas(given).astype({"g": "category"}),
+    "duckdb": lambda given, _: of_duckdb(given),
+    "batch": lambda given, _: given.combine_chunks().to_batches()[0],
+    "reader": lambda given, _: given.to_reader(7),
+    "data set": lambda given, _: ds.dataset(given),
+    "data set of files": lambda given, folder: ds.dataset(parquet(given, folder)),
+    "scanner": lambda given, _: ds.dataset(given).scanner(),
+    "path": parquet,
+    "path as text": lambda given, folder: str(parquet(given, folder)),
+    "folder": lambda given, folder: parquet(given, folder).parent,
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+@pytest.mark.parametrize("engine", ["hamlet", "greta"])
+def test_every_frame_gives_the_rows_of_the_table(name: str, engine: str, tmp_path: Path) -> None:
+    wanted = run(QUERY, table(), engine=engine, arithmetic="exact")
+    assert wanted.num_rows > 10
+    assert run(QUERY, FRAMES[name](table(), tmp_path), engine=engine, arithmetic="exact") == wanted
+
+
+def test_other_functions_take_them_too() -> None:
+    assert execute(QUERY, pl.from_arrow(table()), engine="greta").results == run(
+        QUERY, table(), engine="greta"
+    )
+
+
+def test_of_a_data_set_only_the_columns_that_are_read_are_read() -> None:
+    found = read(opened(ds.dataset(table())), ["time", "type", "v", "no such"])
+    assert found.schema.names == ["time", "type", "v"]
+
+
+def test_a_column_that_is_not_there_is_named_with_all_that_are() -> None:
+    with pytest.raises(StreamError, match="E202") as caught:
+        run("RETURN COUNT(*) PATTERN B b WHERE b.speed > 3 WITHIN 1 s", ds.dataset(table()))
+    assert "unread" in str(caught.value)
+
+
+def test_time_and_type_may_have_other_names(tmp_path: Path) -> None:
+    renamed = table().rename_columns({"time": "at", "type": "kind"})
+    schema = EventSchema(time="at", type="kind")
+    for given in (pl.from_arrow(renamed), ds.dataset(renamed), parquet(renamed, tmp_path)):
+        assert run(QUERY, given, schema=schema, engine="greta") == run(QUERY, table(), engine="greta")
+
+
+def test_nanoseconds_that_would_be_lost_are_refused() -> None:
+    frame = of_pandas(table())
+    frame["time"] += pd.Timedelta(1, "ns")
+    with pytest.raises(StreamError, match="E206"):
+        run(QUERY, frame, engine="greta")
