@@ -47,7 +47,9 @@ class WarehouseError(HamletError, RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A folder by its address: an absolute path, or a URI without a slash at its end.
+    """A folder by its address: an absolute path without `..` and links, or a URI without a slash at its end.
+
+    Spark resolves such parts of a path, delta-rs does not: with them, one folder would be two.
 
     >>> Location.of("s3a://bucket/events/").below("day=1").address
     's3://bucket/events/day=1'
@@ -61,7 +63,7 @@ class Location:
         text = os.fspath(place)
         match = _URI.match(text)
         if match is None:
-            path = str(Path(text).absolute())
+            path = os.path.realpath(text)
             if found := _UNREADABLE.search(path):
                 wrong = f"of {found[0]!r} in a path, Spark or delta-rs makes another; choose a folder without"
                 raise _refused(
@@ -78,8 +80,9 @@ class Location:
             raise _refused(text, f"write {scheme}://BUCKET_OR_HOST/folder")
         if not _SAME_FOR_ALL.fullmatch(text):
             raise _refused(text, "use letters, digits and _ . : @ = + ~ / - only")
-        host = "" if scheme == "file" else parts.netloc
-        return cls(f"{scheme}://{host}{parts.path.rstrip('/')}")
+        if scheme == "file":
+            return cls(f"file://{os.path.realpath(parts.path)}")
+        return cls(f"{scheme}://{parts.netloc}{parts.path.rstrip('/')}")
 
     @classmethod
     def of_events(cls, uri: str) -> Location | None:

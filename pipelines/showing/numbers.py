@@ -19,7 +19,7 @@ def number(row: Mapping[str, Any]) -> str:
     >>> number({"exact": "93939", "value": 93939.0, "sign": 1, "log2": 16.5})
     '93,939'
     >>> number({"exact": None, "value": None, "sign": 1, "log2": 50000.0})
-    '3.1607e+15,051'
+    '3.1607e15051'
     """
     exact, value = row["exact"], row["value"]
     if exact is not None and len(exact) <= LONGEST:
@@ -35,7 +35,7 @@ def plain(value: float) -> str:
     """A double in at most about twenty characters.
 
     >>> plain(93939.0), plain(0.125), plain(1e300)
-    ('93,939', '0.125', '1e+300')
+    ('93,939', '0.125', '1e300')
     """
     if value == 0:
         return "0"
@@ -43,7 +43,7 @@ def plain(value: float) -> str:
         return f"{int(value):,}"
     if _PLAIN[0] <= abs(value) < _PLAIN[1]:
         return f"{value:,.4f}".rstrip("0").rstrip(".")
-    return f"{value:.6g}"
+    return f"{value:.6g}".replace("e+", "e")
 
 
 def _grouped(digits: str) -> str:
@@ -69,4 +69,4 @@ def _huge(log2: float, sign: int | None) -> str:
     digits = f"{10 ** (decimal - exponent):.4f}"
     if digits == "10.0000":
         digits, exponent = "1.0000", exponent + 1
-    return f"{'-' if sign == -1 else ''}{digits}e{exponent:+,}"
+    return f"{'-' if sign == -1 else ''}{digits}e{exponent}"

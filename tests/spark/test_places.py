@@ -1,8 +1,9 @@
-"""A warehouse named by a URI from end to end: no step may take it for a path."""
+"""A warehouse named by a URI, or by a path with `..`, from end to end: no step may take it for another place."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from pipelines.main_job import run_main_job
 from pipelines.querying import query
@@ -18,7 +19,7 @@ def test_the_job_maintenance_and_queries_on_a_uri(spark, tmp_path, monkeypatch):
     monkeypatch.chdir(elsewhere)
     settings = settings_for(write_csv(stream(120), tmp_path / "events.csv"), tmp_path / "wh")
     place = f"file://{tmp_path}/wh"
-    settings = replace(settings, warehouse=place)
+    settings = replace(settings, warehouse=f"file://{elsewhere}/../wh")
     assert run_main_job(settings).success
     warehouse = Warehouse(place)
     assert {file.path.partition("/events/")[0] for file in warehouse.files("events")} == {place}
@@ -31,6 +32,6 @@ def test_the_job_maintenance_and_queries_on_a_uri(spark, tmp_path, monkeypatch):
     assert (tmp_path / "wh" / "events" / "_delta_log").is_dir()
     assert not list(elsewhere.iterdir())
     late = write_csv(stream(40, seed=2), tmp_path / "late.csv")
-    again = replace(settings, source=replace(settings.source, path=str(late)))
+    again = replace(settings, source=replace(settings.source, path=str(late)), warehouse=Path("../wh"))
     assert run_main_job(again).success
     assert warehouse.count("events") == 160

@@ -27,7 +27,9 @@ from resources.warehouse_lock import LOCK_FILE, WarehouseBusy, exclusive
     [
         ("/data/wh/", "/data/wh"),
         (Path("/data/a b"), "/data/a b"),
+        ("/data/day/../wh/.", "/data/wh"),
         ("file:///data/wh/", "file:///data/wh"),
+        ("file:///data/day/../wh/", "file:///data/wh"),
         ("file://localhost/data/wh", "file:///data/wh"),
         ("s3://bucket/wh", "s3://bucket/wh"),
         ("s3a://bucket/wh/", "s3://bucket/wh"),
@@ -44,6 +46,10 @@ def test_a_place_has_one_address(given, address):
 def test_a_path_is_seen_from_here_and_a_uri_from_everywhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert Location.of("wh").address == str(tmp_path / "wh")
+    (tmp_path / "here").mkdir()
+    (tmp_path / "link").symlink_to("here")
+    assert Location.of("link/../wh").address == str(tmp_path / "wh")
+    assert Location.of("link/wh").address == str(tmp_path / "here" / "wh")
     assert place_of("wh") == Path("wh")
     assert place_of("wh", Path("/etc/x")) == Path("/etc/x/wh")
     assert place_of("s3://bucket/wh", Path("/etc/x")) == "s3://bucket/wh"
