@@ -23,6 +23,7 @@ from pipelines.commands import (
     explain,
     failures,
     generate,
+    init,
     pipeline,
     query,
     run,
@@ -34,6 +35,7 @@ from pipelines.ending import end, hear_signals, heard
 
 COMMANDS: tuple[click.Command, ...] = (
     demo.demo,
+    init.init,
     doctor.doctor,
     check.check,
     explain.explain,
@@ -51,6 +53,7 @@ COMMANDS: tuple[click.Command, ...] = (
 EPILOG = """\b
 Examples:
   hamlet demo
+  hamlet init rides
   hamlet check examples/ride_sharing.hamlet
   hamlet run my.hamlet --events trips.csv --time at --type kind
   hamlet query "SELECT * FROM trend_aggregates LIMIT 5" --warehouse warehouse

@@ -76,19 +76,17 @@ def run_workload(
     Raises as `run_main_job`, and SettingsError for a folder, workload or partition that is not there.
     """
     read = WorkloadFolder.read(folder)
-    chosen = Place.of(read.named(workload))
-    tags: dict[str, str] = {}
-    if chosen.partitions is not None:
-        tags = _tags(chosen.partitions, workload, partitions)
-    elif partitions is not None:
-        raise SettingsError(f"the workload {workload} has no partitions", code="E533")
+    tags = tags_of(Place.of(read.named(workload)), workload, partitions)
     return _run(definitions(folder=folder), job_name(workload), read.warehouse, instance, tags, log_level)
 
 
-def _tags(
-    known: dg.TimeWindowPartitionsDefinition, workload: str, wanted: tuple[str, str] | None
-) -> dict[str, str]:
-    """The tags of a run over these partitions, all of which must exist."""
+def tags_of(place: Place, workload: str, wanted: tuple[str, str] | None) -> dict[str, str]:
+    """The tags of a run over these partitions, all of which must exist; none for a workload without. SettingsError."""
+    known = place.partitions
+    if known is None:
+        if wanted is not None:
+            raise SettingsError(f"the workload {workload} has no partitions", code="E533")
+        return {}
     if wanted is not None and all(known.has_partition_key(key) for key in wanted) and wanted[0] <= wanted[1]:
         return range_tags(*wanted)
     first, last = known.get_first_partition_key(), known.get_last_partition_key()

@@ -176,8 +176,8 @@ def test_an_arrow_back_is_seen(house: str, module: str, name: str, wrong: bool) 
 
 
 def test_only_definitions_and_the_command_line_know_the_assets() -> None:
-    # main_job is how the commands start the job of definitions.py in their own process.
-    command_line = ("pipelines.cli", "pipelines.commands", "pipelines.main_job")
+    # main_job is how the commands start the job of definitions.py in their own process; foreseen is a dry run of it.
+    command_line = ("pipelines.cli", "pipelines.commands", "pipelines.main_job", "pipelines.foreseen")
     inside = ("pipelines.assets", "pipelines.definitions", *command_line)
     wrong = [
         f"{module} imports {name}"

@@ -16,9 +16,11 @@ from hamlet_core import EventSchema, run
 from hamlet_core.windows import WindowSpec
 from pipelines.definitions import definitions
 from pipelines.folder import WorkloadFolder
+from pipelines.foreseen import Foreseen, foresee
 from pipelines.main_job import run_workload
+from pipelines.settings import SettingsError
 from pipelines.spans import microseconds
-from pipelines.steps.execution.computed import late_partitions
+from pipelines.steps.execution.computed import Stale, late_partitions
 from resources.warehouse import Warehouse
 from tests.dagster.folder_cases import DAILY, DAYS, FIRST, JAMS, KEYS, day_of_events, drop, make_folder
 from tests.spark.pipeline_cases import RESULT_COLUMNS, sorted_rows, table_rows
@@ -156,7 +158,15 @@ def asked_by_the_sensor(folder: Path) -> list[tuple[str, str]]:
 
 def test_late_events_mark_exactly_the_partitions_they_change(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "rides", {"jams": (JAMS, DAILY)})
-    assert run_workload(folder, "jams", (KEYS[0], KEYS[-1])).success
+    whole = KEYS[0], KEYS[-1]
+    before = foresee(folder, "jams", whole)
+    assert before.reasons == {key: {"jams": Stale.NEW, "stops": Stale.NEW} for key in KEYS}
+    assert len(before.files) == DAYS
+    assert not (folder / "warehouse" / "events").exists()
+    assert run_workload(folder, "jams", whole).success
+    assert foresee(folder, "jams", whole) == Foreseen(
+        (), {key: {"jams": None, "stops": None} for key in KEYS}
+    )
     warehouse = Warehouse(folder / "warehouse")
     settings = WorkloadFolder.read(folder).settings("jams")
     assert late_partitions(warehouse, settings) == ()
@@ -170,6 +180,9 @@ def test_late_events_mark_exactly_the_partitions_they_change(tmp_path: Path) -> 
     marked = [one.key for one in late_partitions(warehouse, settings)]
     assert set(marked) == touched(JAMS, late.column("at").to_pylist())
     assert 0 < len(marked) < DAYS
+    found = foresee(folder, "jams", whole)
+    assert [key for key, queries in found.reasons.items() if any(queries.values())] == marked
+    assert {one for queries in found.reasons.values() for one in queries.values()} == {None, Stale.LATE}
 
     ranges = asked_by_the_sensor(folder)
     assert [key for first, last in ranges for key in KEYS if first <= key <= last] == marked
@@ -179,6 +192,7 @@ def test_late_events_mark_exactly_the_partitions_they_change(tmp_path: Path) -> 
 
     later = day_of_events(5, 2, seed=8).set_column(1, "kind", [["Stop", "Travel"]])
     drop(folder, 5, name="later.csv", table=later)
+    assert [Path(name).name for name in foresee(folder, "jams", whole).files] == ["later.csv"]
     again = run_workload(folder, "jams", (KEYS[0], KEYS[-1]))
     entries = warehouse.rows("computed_partitions", ["partition", "run_id"]).to_pylist()
     anew = {entry["partition"] for entry in entries if entry["run_id"] == again.run_id}
@@ -196,6 +210,11 @@ def test_an_edited_workload_computes_only_what_changed(tmp_path: Path) -> None:
     assert set(before) == {"jams", "stops"}
     first_query, _, _ = JAMS.partition("stops:")
     added = "parks: RETURN COUNT(*) PATTERN Park p+ WHERE [car] WITHIN 1 day\n"
+    (folder / "jams.hamlet").write_text("-- jams only, and another\n" + first_query + added)
+    foreseen = foresee(folder, "jams", (KEYS[0], KEYS[2]))
+    assert foreseen == Foreseen((), {key: {"jams": None, "parks": Stale.NEW} for key in KEYS[:3]})
+    (folder / "jams.hamlet").write_text(first_query.replace("WITHIN 6 hours", "WITHIN 4 hours"))
+    assert foresee(folder, "jams", (KEYS[1], KEYS[1])).reasons == {KEYS[1]: {"jams": Stale.CHANGED}}
     (folder / "jams.hamlet").write_text("-- jams only, and another\n" + first_query + added)
     edited = run_workload(folder, "jams", (KEYS[0], KEYS[2]))
     assert edited.success
@@ -216,4 +235,6 @@ def test_partitions_that_are_not_there_are_refused(tmp_path: Path) -> None:
     for name, asked in (("jams", ("2025-12-31", "2026-01-05")), ("jams", None), ("all", (KEYS[0], KEYS[0]))):
         with pytest.raises(Exception, match=r"E53[34]"):
             run_workload(folder, name, asked)
+        with pytest.raises(SettingsError, match=r"E53[34]"):
+            foresee(folder, name, asked)
     assert not (folder / "warehouse" / "events").exists()

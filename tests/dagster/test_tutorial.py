@@ -15,10 +15,13 @@ def test_the_tutorial_can_be_followed(tmp_path: Path) -> None:
     ]
     assert unmarked == []
     shown = [docs.execute(block, tmp_path, 600) for block in blocks]
-    _, asked, why, computed, tables, late = shown
+    _, asked, why, computed, tables, late, begun = shown
     assert re.search(r"2026-01-05 08:00.*7 +COUNT\(\*\) +7\n", asked), asked
     assert "7 trends" in why
     assert "jams: 6 rows published" in computed
     assert "jams__jams" in tables
     assert re.search(r"monday\.csv +5 .*fast", tables), tables
     assert re.search(r"2026-01-05 08:00.* 7 +15 *\n", late), late
+    assert "1 file would be read first, and what it brings counts, too: late.csv\n" in late
+    assert "2026-01-06  1 of 1 queries would be kept\n" in late
+    assert "2026-01-05  jams: not computed yet\n" in begun

@@ -12,6 +12,7 @@ import importlib.metadata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from enum import StrEnum
 from functools import cache
 
 import numpy as np
@@ -90,27 +91,47 @@ def query_hash(plan: QueryPlan, settings: JobSettings) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def missing(warehouse: Warehouse, settings: JobSettings, computed: Computed) -> dict[str, frozenset[str]]:
-    """What has to be computed of the span: partition -> the queries that are not current in it, in order of time.
+class Stale(StrEnum):
+    """Why a query of a partition is computed, for people."""
+
+    NEW = "not computed yet"
+    CHANGED = "the query, its settings or this version are others than when it was computed"
+    LATE = "events that it reads came in, or went, after it was computed"
+    OPEN = "which of its windows are final depends on what came in since"
+
+
+def stale(warehouse: Warehouse, settings: JobSettings, computed: Computed) -> dict[tuple[str, str], Stale]:
+    """What has to be computed of the span: (partition, query) -> why, in order of time.
 
     Without `flush`, which windows are final depends on events that no window reads: then nothing is current.
     """
     partitions, plans = settings.span.partitions, settings.workload.plans
     hashes = {plan.name: query_hash(plan, settings) for plan in plans}
-    same = [
-        entry
-        for plan in plans
-        for partition in partitions
-        if settings.execute.flush
-        and (entry := computed.entries.get((partition.key, plan.name))) is not None
-        and (entry.query_hash, entry.partition) == (hashes[plan.name], partition)
-    ]
-    late = {(entry.partition.key, entry.query) for entry in late_entries(warehouse, settings, same)}
-    fresh = {(entry.partition.key, entry.query) for entry in same} - late
-    found = {
-        one.key: frozenset(name for name in hashes if (one.key, name) not in fresh) for one in partitions
-    }
-    return {key: queries for key, queries in found.items() if queries}
+    found: dict[tuple[str, str], Stale] = {}
+    same = []
+    for partition in partitions:
+        for name, wanted in hashes.items():
+            entry = computed.entries.get((partition.key, name))
+            if entry is None:
+                found[partition.key, name] = Stale.NEW
+            elif (entry.query_hash, entry.partition) != (wanted, partition):
+                found[partition.key, name] = Stale.CHANGED
+            elif not settings.execute.flush:
+                found[partition.key, name] = Stale.OPEN
+            else:
+                same.append(entry)
+    late = late_entries(warehouse, settings, same)
+    found |= dict.fromkeys(((entry.partition.key, entry.query) for entry in late), Stale.LATE)
+    keys = {one.key: place for place, one in enumerate(partitions)}
+    return dict(sorted(found.items(), key=lambda item: keys[item[0][0]]))
+
+
+def missing(warehouse: Warehouse, settings: JobSettings, computed: Computed) -> dict[str, frozenset[str]]:
+    """What `stale` finds, as partition -> queries."""
+    found: dict[str, frozenset[str]] = {}
+    for partition, query in stale(warehouse, settings, computed):
+        found[partition] = found.get(partition, frozenset()) | {query}
+    return found
 
 
 def late_partitions(warehouse: Warehouse, settings: JobSettings) -> tuple[Partition, ...]:

@@ -48,6 +48,7 @@ def fail_with(failure: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_command_of_the_surface_is_there_and_has_help(capsys: pytest.CaptureFixture[str]) -> None:
     wanted = [
         "demo",
+        "init",
         "doctor",
         "check",
         "explain",
@@ -106,6 +107,8 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "good.hamlet", "--events", "damaged.parquet"], 1),
         (["run", "good.hamlet", "--events", "folder"], 2),
         (["run", "text.hamlet", "--events", "events.csv"], 1),
+        (["init", "folder"], 0),
+        (["init", "good.hamlet"], 2),
         (["warm", "good.hamlet"], 2),
         (["warm", "--events", "events.csv"], 2),
         (["explain", "good.hamlet"], 0),

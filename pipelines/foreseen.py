@@ -1,0 +1,41 @@
+"""What a run over a folder would read and compute, and why; nothing is written, and Spark is not started."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.assets.place import Place, span_of
+from pipelines.folder import WorkloadFolder
+from pipelines.main_job import tags_of
+from pipelines.reading import discover
+from pipelines.spans import Span
+from pipelines.steps.execution.computed import Computed, Stale, stale
+from pipelines.steps.ingestion.ledger import Ledger
+from resources.warehouse import Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """Files that would be read, and why queries would be computed, by partition and query; None: they are kept."""
+
+    files: tuple[str, ...]
+    reasons: dict[str, dict[str, Stale | None]]
+
+
+def foresee(folder: Path, workload: str, partitions: tuple[str, str] | None = None) -> Foreseen:
+    """What `run_workload` would do with the same arguments, as far as the events that are in tell. Raises as it does."""
+    read = WorkloadFolder.read(folder)
+    place, span = Place.of(read.named(workload)), Span()
+    if tags := tags_of(place, workload, partitions):
+        assert place.partitions is not None  # noqa: S101 - for mypy
+        span = span_of(place.partitions, tags)
+    settings, warehouse = read.settings(workload, span), Warehouse(read.warehouse)
+    ledger = Ledger.of(warehouse)
+    sifted = ledger.sift(discover(read.source.path, ledger.known))
+    reasons = stale(warehouse, settings, Computed.of(warehouse, workload))
+    names = [plan.name for plan in settings.workload.plans]
+    return Foreseen(
+        tuple(file.name for file in sifted.fresh),
+        {one.key: {name: reasons.get((one.key, name)) for name in names} for one in span.partitions},
+    )
