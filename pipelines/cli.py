@@ -27,6 +27,7 @@ from pipelines.commands import (
     pipeline,
     query,
     run,
+    test,
     ui,
     warm,
 )
@@ -42,6 +43,7 @@ COMMANDS: tuple[click.Command, ...] = (
     run.run,
     pipeline.pipeline,
     backfill.backfill,
+    test.test,
     query.query,
     generate.generate,
     ui.ui,

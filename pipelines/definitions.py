@@ -9,14 +9,17 @@ from pathlib import Path
 
 import dagster as dg
 
+from hamlet_core.errors import HamletError
 from pipelines.assets import checks, execute, ingest, plan, publish
 from pipelines.assets.automation import inbox_sensor, late_events_sensor, workload_schedule
 from pipelines.assets.broken import broken_asset
 from pipelines.assets.configuration import FolderConfiguration, PipelineConfiguration
 from pipelines.assets.maintenance import maintenance_job
 from pipelines.assets.place import INGEST_JOB, Place
+from pipelines.cases import has_cases
 from pipelines.folder import FolderWorkload, WorkloadFolder
 from pipelines.live_runs import live_executor
+from pipelines.settings import SettingsError
 from resources.spark import SparkResource
 
 MAIN_JOB = "trend_aggregates_job"
@@ -60,11 +63,24 @@ def _of_folder(root: Path) -> dg.Definitions:
 
 def _in_folder(folder: WorkloadFolder, workload: FolderWorkload) -> dg.Definitions:
     """One workload of a folder: a job that ingests first, so that a schedule needs nothing else."""
+    if workload.problem is None:
+        try:
+            return _sound(folder, workload)
+        except dg.DagsterError as refused:
+            # Whatever else Dagster does not take stops this workload only.
+            problem: HamletError = SettingsError(
+                f"Dagster refuses the workload {workload.name}: {refused}", code="E533"
+            )
+    else:
+        problem = workload.problem
+    return dg.Definitions(assets=[broken_asset(Place(workload.name), problem)])
+
+
+def _sound(folder: WorkloadFolder, workload: FolderWorkload) -> dg.Definitions:
     place = Place.of(workload)
-    if workload.problem is not None:
-        return dg.Definitions(assets=[broken_asset(place, workload.problem)])
     assets = _assets(place)
-    own = dg.Definitions(assets=assets, asset_checks=[*checks.result_checks(place)])
+    cases = [checks.cases_check(folder.root, place)] if has_cases(workload) else []
+    own = dg.Definitions(assets=assets, asset_checks=[*checks.result_checks(place), *cases])
     job = dg.define_asset_job(
         job_name(workload.name),
         selection=dg.AssetSelection.assets(ingest.ingest_files, *assets),

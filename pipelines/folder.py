@@ -283,6 +283,7 @@ def _workload(file: Path) -> FolderWorkload:
         if settings.start and settings.end and settings.end <= settings.start:
             raise SettingsError(f"{beside.name}: `end` must be later than `start`", code="E533")
         read_origin(str(settings.origin))
+        _accepted_by_dagster(settings, beside.name)
         text = _text(file)
         NamedWorkload(file.stem, text).plans  # noqa: B018 - read for its mistakes
     except HamletError as problem:
@@ -292,13 +293,7 @@ def _workload(file: Path) -> FolderWorkload:
 
 def _checked(model: type[_Settings], place: Path) -> Mapping[str, Any]:
     """The settings of a YAML file, checked against a model; SettingsError says which setting is wrong, and how."""
-    try:
-        found = yaml.safe_load(_text(place))
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        line = f":{where.line + 1}" if where is not None else ""
-        problem = getattr(error, "problem", None) or error
-        raise SettingsError(f"{place}{line} is no YAML: {problem}", code="E533") from None
+    found = yaml_of(place)
     if found is None:
         found = {}
     if not isinstance(found, dict):
@@ -318,6 +313,37 @@ def _checked(model: type[_Settings], place: Path) -> Mapping[str, Any]:
             f"{place}: {'; '.join(lines)}", code="E533", hint=f"the settings are {names}"
         ) from None
     return found
+
+
+def yaml_of(place: Path) -> Any:
+    """What a YAML file says; SettingsError with the line where it is none."""
+    try:
+        return yaml.safe_load(_text(place))
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f":{where.line + 1}" if where is not None else ""
+        problem = getattr(error, "problem", None) or error
+        raise SettingsError(f"{place}{line} is no YAML: {problem}", code="E533") from None
+
+
+def _accepted_by_dagster(settings: WorkloadSettings, file: str) -> None:
+    """SettingsError for what Dagster would refuse: one such setting would stop all of its definitions."""
+    if settings.schedule is None and settings.owners == WorkloadSettings().owners:
+        return
+    import dagster as dg
+
+    try:
+        if settings.schedule is not None:
+            dg.ScheduleDefinition(job_name="any", cron_schedule=settings.schedule)
+    except dg.DagsterInvalidDefinitionError:
+        message = f"{file}: `schedule` is no cron expression: {settings.schedule!r}"
+        hint = 'write five fields, such as "15 2 * * *" for 02:15 every day'
+        raise SettingsError(message, code="E533", hint=hint) from None
+    try:
+        dg.AssetSpec("any", owners=list(settings.owners))
+    except dg.DagsterInvalidDefinitionError:
+        message = f"{file}: `owners` are e-mails or team:NAME, not {', '.join(settings.owners)}"
+        raise SettingsError(message, code="E533") from None
 
 
 def _text(file: Path) -> str:

@@ -1,17 +1,20 @@
 """Checks beside the assets: they block what is downstream, and show what is wrong and what to do."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import dagster as dg
 
 from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import INGEST_JOB, Place, days_of
 from pipelines.assets.presenting import say, telling
+from pipelines.cases import judge
 from pipelines.checks.differences import Difference
 from pipelines.checks.events import SuiteReport, check_events, last_days
 from pipelines.checks.greta import Comparison, compare_with_greta
 from pipelines.checks.results import check_results
 from pipelines.checks.rules import Outcome, cell, markdown
+from pipelines.folder import WorkloadFolder
 from pipelines.steps.execution.computed import forget_computed
 from resources import tables
 from resources.spark import SparkResource
@@ -86,6 +89,28 @@ def result_checks(place: Place) -> tuple[dg.AssetChecksDefinition, ...]:
         return _comparison_result(comparison)
 
     return results_expectations, greta_comparison
+
+
+def cases_check(root: Path, place: Place) -> dg.AssetChecksDefinition:
+    """The check of the cases beside a workload of a folder: a query that means something else is not computed."""
+
+    @dg.asset_check(asset=place.key(tables.PLAN.name), name="cases", blocking=True)
+    def workload_cases(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+        """The workload finds in the events of its author's cases the rows that are written beside them."""
+        with telling(context):
+            verdicts = judge(WorkloadFolder.read(root), place.name or "")
+        red = [one for one in verdicts if one.problems]
+        lines = ["| case | problem |", "|---|---|"]
+        lines += [f"| {cell(one.case)} | {cell(problem)} |" for one in red for problem in one.problems]
+        lines += [f"| {cell(one.case)} | none |" for one in verdicts if not one.problems]
+        first = f"; the first that does not: {red[0].case}: {red[0].problems[0]}" if red else ""
+        return dg.AssetCheckResult(
+            passed=not red,
+            description=f"{len(verdicts) - len(red)} of {len(verdicts)} cases hold{first}",
+            metadata={"cases": dg.MetadataValue.md("\n".join(lines))},
+        )
+
+    return workload_cases
 
 
 def _suite_result(

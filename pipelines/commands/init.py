@@ -34,6 +34,21 @@ jams: RETURN district, COUNT(*), MIN(t.speed)
       GROUP-BY district
       WITHIN 1 hour SLIDE 30 min
 """,
+    "jams.cases.yaml": """\
+# What the query must find in a few events: `hamlet test FOLDER` tells, and so does a check of every run.
+- name: two reports that slow down are one run of two, and each is a run of one
+  events: |
+    time,type,driver,rider,district,speed
+    2026-01-05T08:00:00Z,Travel,7,1,North,40
+    2026-01-05T08:01:00Z,Travel,7,1,North,30
+  rows:
+    - window_start: 2026-01-05T07:30:00Z
+      group: {district: North}
+      values: {COUNT(*): 3, MIN(t.speed): 30}
+    - window_start: 2026-01-05T08:00:00Z
+      group: {district: North}
+      values: {COUNT(*): 3, MIN(t.speed): 30}
+""",
     "jams.yaml": f"""\
 # How this workload is run: day by day, and every night while `hamlet ui --workloads .` runs.
 partitions: daily
@@ -44,6 +59,7 @@ schedule: "15 2 * * *"
 
 NEXT = (
     "run FOLDER/jams.hamlet --events FOLDER/inbox",
+    "test FOLDER",
     f"backfill FOLDER jams {FIRST_DAY}",
     'query "SELECT * FROM jams__jams LIMIT 5" --warehouse FOLDER/warehouse',
     "ui --workloads FOLDER",

@@ -12,8 +12,10 @@ import dagster as dg
 import pytest
 from dagster._core.test_utils import create_run_for_test
 
+import pipelines.definitions
 from pipelines.assets import asked, automation
 from pipelines.assets.configuration import FolderConfiguration
+from pipelines.assets.place import Place
 from pipelines.definitions import INGEST_JOB, definitions
 from pipelines.spans import Partition
 from resources.warehouse import Warehouse
@@ -305,6 +307,28 @@ def test_each_file_of_queries_brings_assets_checks_and_a_job_and_a_broken_one_st
     (folder / "added.hamlet").write_text(JAMS)
     added = definitions(folder=folder).resolve_asset_graph()
     assert dg.AssetKey(["added", "trend_aggregates"]) in added.get_all_asset_keys()
+
+
+def test_what_dagster_refuses_of_one_workload_stops_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"good": "", "cron": 'schedule: "61 2 * * *"\n', "owned": "owners: [nobody]\n", "other": ""}
+    folder = make_folder(tmp_path / "rides", {name: (JAMS, one) for name, one in settings.items()}, days=1)
+    real = pipelines.definitions.workload_schedule
+
+    def refuse(place: Place, job: object) -> object:
+        if place.name == "other":
+            raise dg.DagsterInvalidDefinitionError("whatever Dagster does not take")
+        return real(place, job)
+
+    monkeypatch.setattr(pipelines.definitions, "workload_schedule", refuse)
+    defs = definitions(folder=folder)
+    graph = defs.resolve_asset_graph()
+    jobs = {job.name for job in defs.get_repository_def().get_all_jobs()}
+    assert "good_job" in jobs
+    assert not {"cron_job", "owned_job", "other_job"} & jobs
+    for name, says in (("cron", "no cron expression"), ("owned", "nobody"), ("other", "does not take")):
+        assert says in (graph.get(dg.AssetKey([name, "workload_plan"])).description or "")
 
 
 def test_a_broken_workload_fails_with_its_mistake_and_is_not_tried_again(folder: Path) -> None:

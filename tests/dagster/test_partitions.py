@@ -230,6 +230,31 @@ def test_an_edited_workload_computes_only_what_changed(tmp_path: Path) -> None:
     ]
 
 
+def test_a_case_that_does_not_hold_stops_the_run_before_it_computes(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "rides", {"jams": (JAMS, DAILY)}, days=1)
+    case = """
+- name: one stop after one report
+  more: true
+  events: |
+    at,kind,car,speed
+    2026-01-05T08:00,Travel,7,40
+    2026-01-05T08:01,Stop,7,0
+  rows: [{query: stops, window_start: 2026-01-05, values: {COUNT(*): 2}}]
+"""
+    (folder / "jams.cases.yaml").write_text(case)
+    wrong = run_workload(folder, "jams", (KEYS[0], KEYS[0]))
+    assert not wrong.success
+    (red,) = [check for check in wrong.checks if not check.passed]
+    assert (red.asset, red.name) == ("jams/workload_plan", "cases")
+    assert "one stop after one report: stops window" in red.description
+    assert "COUNT(*) is 1, not 2" in red.page
+    assert not Warehouse(folder / "warehouse").exists("computed_aggregates")
+    (folder / "jams.cases.yaml").write_text(case.replace("COUNT(*): 2", "COUNT(*): 1"))
+    right = run_workload(folder, "jams", (KEYS[0], KEYS[0]))
+    assert right.success
+    assert {check.description for check in right.checks if check.name == "cases"} == {"1 of 1 cases hold"}
+
+
 def test_partitions_that_are_not_there_are_refused(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "rides", {"jams": (JAMS, DAILY), "all": (JAMS, "")}, days=1)
     for name, asked in (("jams", ("2025-12-31", "2026-01-05")), ("jams", None), ("all", (KEYS[0], KEYS[0]))):

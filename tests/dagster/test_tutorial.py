@@ -24,4 +24,5 @@ def test_the_tutorial_can_be_followed(tmp_path: Path) -> None:
     assert re.search(r"2026-01-05 08:00.* 7 +15 *\n", late), late
     assert "1 file would be read first, and what it brings counts, too: late.csv\n" in late
     assert "2026-01-06  1 of 1 queries would be kept\n" in late
+    assert "1 of 1 cases hold\n" in begun
     assert "2026-01-05  jams: not computed yet\n" in begun

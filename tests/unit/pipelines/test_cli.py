@@ -55,6 +55,7 @@ def test_every_command_of_the_surface_is_there_and_has_help(capsys: pytest.Captu
         "run",
         "pipeline",
         "backfill",
+        "test",
         "query",
         "generate",
         "ui",

@@ -104,6 +104,9 @@ def test_a_mistake_in_the_stream_stops_everything(tmp_path: Path, stream: str, s
         (QUERY, "origin: someday\n", "E532", "origin 'someday'"),
         (QUERY, "sample:\n  size: 0\n", "E533", "sample.size: .* not 0"),
         (QUERY, "retries: -1\n", "E533", "retries: .* not -1"),
+        (QUERY, 'schedule: "61 2 * * *"\n', "E533", r"no cron expression: '61 2 \* \* \*'"),
+        (QUERY, "schedule: daily\n", "E533", "no cron expression: 'daily'"),
+        (QUERY, "owners: [nobody]\n", "E533", "owners` are e-mails or team:NAME, not nobody"),
     ],
 )
 def test_a_mistake_in_a_workload_stops_no_other(

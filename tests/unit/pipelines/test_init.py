@@ -21,6 +21,8 @@ def test_a_new_folder_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     read = WorkloadFolder.read(folder)
     assert [(one.name, one.problem) for one in read.workloads] == [("jams", None)]
     assert foresee(folder, "jams", (FIRST_DAY, FIRST_DAY)).reasons == {FIRST_DAY: {"jams": Stale.NEW}}
+    assert main(["test", str(folder)]) == 0
+    assert "1 of 1 cases hold" in capsys.readouterr().out
     query, inbox = str(folder / "jams.hamlet"), str(folder / "inbox")
     assert main(["run", query, "--events", inbox, "--engine", "greta", "--format", "csv"]) == 0
     rows = capsys.readouterr().out.splitlines()
