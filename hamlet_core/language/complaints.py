@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -38,6 +39,8 @@ _FOREIGN = {
     "EVENT": "write PATTERN",
     "DEFINE": "write WHERE",
 }
+_SIGNS = ("-", ".", "/", ":")
+_NAME_WITH_SIGNS = re.compile(r"\w+([-./:]\w+)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +181,29 @@ def _double_quoted(stop: _Stop) -> _Complaint | None:
     message = f"{_shown(raw)} is a name, and here a string or an attribute was expected"
     string = "'" + raw.value.replace("'", "''") + "'"
     return _Complaint(SyntaxCode.DOUBLE_QUOTED, message, f"strings stand in single quotes: {string}", offset)
+
+
+def _single_quoted(stop: _Stop) -> _Complaint | None:
+    raw = stop.raw()
+    if raw.kind != "string" or "QUOTED" not in stop.accepted or "STRING" in stop.accepted:
+        return None
+    message = f"{_shown(raw)} is a string, and here a name was expected"
+    hint = f"names that are no single word stand in double quotes: {_in_double_quotes(raw.value)}"
+    return _Complaint(SyntaxCode.UNEXPECTED, message, hint)
+
+
+def _name_with_signs(stop: _Stop) -> _Complaint | None:
+    """A type such as login-failed: its first word was taken for the whole."""
+    before, sign = stop.raw(-1), stop.raw()
+    name = _NAME_WITH_SIGNS.match(stop.scanned.text, before.start)
+    if before.kind != "word" or "QMARK" not in stop.accepted or sign.text not in _SIGNS or name is None:
+        return None
+    hint = f"a name with {sign.text} stands in double quotes: {_in_double_quotes(name[0])}"
+    return _Complaint(SyntaxCode.UNEXPECTED, f"unexpected {sign.text} in a name", hint)
+
+
+def _in_double_quotes(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _aggregate_operand(stop: _Stop) -> _Complaint | None:
@@ -350,6 +376,8 @@ _GUESSES: tuple[_Guess, ...] = (
     _empty,
     _next_without_parentheses,
     _double_quoted,
+    _single_quoted,
+    _name_with_signs,
     _aggregate_operand,
     _no_function,
     _word_needs_more,

@@ -23,7 +23,9 @@ def check(workload: str) -> None:
     A bad query is shown with its line, column, a pointer and a hint; the exit code is then 2.
     """
     from hamlet_core import plan
+    from hamlet_core.describe.warnings import window_advice
     from pipelines.showing.durations import duration
+    from pipelines.showing.visible import visible
 
     plans = plan(read_workload(workload).text)
     for query in plans:
@@ -33,4 +35,6 @@ def check(workload: str) -> None:
             f"{f'partitions by {partition}' if partition else 'one partition'}; "
             f"windows of {duration(query.within)} every {duration(query.slide)}"
         )
+    for line in window_advice(plans):
+        click.echo(f"Warning: {visible(line)}", err=True)
     click.echo(f"{len(plans)} {'query is' if len(plans) == 1 else 'queries are'} well-formed.")

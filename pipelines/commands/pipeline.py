@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from pipelines.commands.failures import DEBUG
@@ -14,6 +16,9 @@ from pipelines.commands.options import (
     workload_argument,
 )
 from pipelines.commands.workloads import read_workload
+
+if TYPE_CHECKING:
+    from pipelines.settings import JobSettings
 
 EPILOG = """\b
 Example:
@@ -64,7 +69,6 @@ def pipeline(
     """
     from hamlet_core.engines.registry import DEFAULT_ENGINE, Options
     from pipelines.commands.main_run import fail_if_red, run_job, show_checks, show_steps
-    from pipelines.reading import discover
     from pipelines.settings import ExecuteOptions, JobSettings, NamedWorkload, Source
     from resources.storage import place_of
 
@@ -82,8 +86,8 @@ def pipeline(
     # Whatever can be refused is refused before Spark starts.
     Options(execute.engine, policy, cost_model, arithmetic, choice)
     queries = [query.name for query in named.plans]
-    discover(events)
     settings = JobSettings(named, Source(events, columns), place_of(warehouse), execute)
+    _check_columns(settings)
     summary = run_job(settings, debug=bool(click.get_current_context().meta.get(DEBUG)))
     click.echo(f"Checks of run {summary.run_id}:")
     show_checks(summary)
@@ -93,3 +97,26 @@ def pipeline(
     for name in queries:
         click.echo(f"{name}: {rows.get(name, 0):,} rows")
     click.echo(f"Published in {warehouse.rstrip('/')}/trend_aggregates after {summary.seconds:.1f} s.")
+
+
+def _check_columns(settings: JobSettings) -> None:
+    """Raise what a run would raise for files, options and names of columns that are not there."""
+    import pyarrow as pa
+
+    from hamlet_core.table.schema import table_kinds
+    from pipelines.reading import check_names, discover
+    from resources.warehouse import Warehouse
+
+    options, schema = settings.source.options, settings.event_schema
+    warehouse = Warehouse(settings.warehouse)
+    known = warehouse.schema("events").names if warehouse.exists("events") else ()
+    attributes = {name for plan in settings.workload.plans for name in plan.columns}
+    own = {"time", "type"} - {
+        options.time_column,
+        options.type_column,
+    }  # mean the schema's, unless there are such columns
+    names = check_names(discover(settings.source.path), options, attributes - own, known)
+    if names is not None:
+        kinds = {options.time_column: pa.timestamp("us", "UTC"), options.type_column: pa.string()}
+        found = pa.schema([(name, kinds.get(name, pa.null())) for name in names])
+        table_kinds(found, schema, sorted(attributes))

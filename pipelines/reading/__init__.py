@@ -8,6 +8,7 @@ from pipelines.reading.columns import ColumnOptions
 from pipelines.reading.decision import decide, infer_columns
 from pipelines.reading.decoding import is_packed
 from pipelines.reading.evidence import Evidence, evidence, merge
+from pipelines.reading.headers import check_names
 from pipelines.reading.observation import ColumnEvidence
 from pipelines.reading.opening import ListedFile
 from pipelines.reading.reasons import REJECTED_SCHEMA, Reason
@@ -32,6 +33,7 @@ __all__ = [
     "Reason",
     "SourceFile",
     "changed_since",
+    "check_names",
     "decide",
     "discover",
     "evidence",

@@ -40,7 +40,12 @@ def decide(
     Raises `StreamError` E451 if no file has the time or type column. No columns at all (only empty files): a schema
     without fields.
     """
-    names = [column.name for column in found.columns]
+    require_columns([column.name for column in found.columns], options)
+    return pa.schema([(column.name, _type(column, options, numeric)) for column in found.columns])
+
+
+def require_columns(names: Sequence[str], options: ColumnOptions) -> None:
+    """Raise `StreamError` E451 if the time or the type column is not among the names, of which there are some."""
     for needed in (options.time_column, options.type_column):
         if names and needed is not None and needed not in names:
             raise StreamError(
@@ -48,7 +53,6 @@ def decide(
                 code=NO_SUCH_COLUMN,
                 hint=f"columns are {', '.join(names)}; name the right one with --time and --type",
             )
-    return pa.schema([(column.name, _type(column, options, numeric)) for column in found.columns])
 
 
 def infer_columns(

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hamlet_core import EventSchema, plan
-from hamlet_core.describe.warnings import advice
+from hamlet_core.describe.warnings import advice, window_advice
 
 PLANS = plan("q: RETURN COUNT(*) PATTERN SEQ(A a, NOT N n, Z) WHERE [u] GROUP-BY g WITHIN 9 s")
 WARNINGS = (
@@ -45,6 +45,28 @@ def test_an_empty_table_has_no_event_of_any_type(table):
     none = tuple(f"query q: no event is of type {name}" for name in "ANZ")
     assert advice(PLANS, table.slice(0, 0), EventSchema()) == none
     assert advice(PLANS, pa.Table.from_batches([], table.schema), EventSchema()) == none
+
+
+@pytest.mark.parametrize(
+    ("asked", "near"),
+    [("Travle", "Travel"), ("PICKUP", "Pickup"), ("page-view", "page view"), ("Dropoff", None)],
+)
+def test_a_type_that_is_mistyped_is_told_with_the_nearest(asked, near):
+    events = pa.table({"time": [1, 2, 3, 4], "type": ["Travel", "Pickup", "page view", None]})
+    said = f"query q1: no event is of type {asked}" + (f"; did you mean {near}?" if near else "")
+    plans = plan(f'RETURN COUNT(*) PATTERN "{asked}" a WITHIN 9 s')
+    assert advice(plans, events, EventSchema()) == (said,)
+    coded = events.set_column(1, "type", events["type"].dictionary_encode())
+    assert advice(plans, coded, EventSchema()) == (said,)
+
+
+def test_windows_with_gaps_between_them_are_told():
+    plans = plan(
+        "a: RETURN COUNT(*) PATTERN A WITHIN 1 s SLIDE 2 s\nb: RETURN COUNT(*) PATTERN A WITHIN 2 s SLIDE 2 s"
+    )
+    said = ("query a: SLIDE is longer than WITHIN, so events between two windows are in none",)
+    assert window_advice(plans) == said
+    assert advice(plans, pa.table({"time": [1], "type": ["A"]}), EventSchema()) == said
 
 
 def test_a_table_of_one_type(table):
