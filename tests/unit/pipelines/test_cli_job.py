@@ -63,7 +63,7 @@ def inputs(tmp_path: Path) -> list[str]:
     (tmp_path / "my jams.hamlet").write_text(
         "q1: RETURN COUNT(*) PATTERN A WITHIN 1 s\nq2: RETURN COUNT(*) PATTERN B WITHIN 1 s"
     )
-    (tmp_path / "events.csv").write_text("time,type\n1,A\n")
+    (tmp_path / "events.csv").write_text("time,at,type\n1,1,A\n")
     return [str(tmp_path / "my jams.hamlet"), "--events", str(tmp_path / "events.csv")]
 
 
