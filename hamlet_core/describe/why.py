@@ -32,6 +32,9 @@ from hamlet_core.windows import WindowSpec
 SIDES = ("left", "right")
 BOTH = "both"
 
+MOST_STEPS = 500_000
+"""Of a listing that go into counting trends which nobody sees: about a second."""
+
 
 @dataclass(frozen=True, slots=True)
 class BoundEvent:
@@ -58,14 +61,15 @@ class BoundTrend:
 class Why:
     """The trends of one query, group and window: how many there are, and the first of them.
 
-    For AND, `sides` counts the trends that match one side only or both, and `pairs` is what COUNT(*) counts.
+    For AND, `sides` counts the trends that match one side only or both, and `pairs` is what COUNT(*) counts. Where there
+    are far more than are shown, nobody counts them here (`trends` is None, `sides` is empty): `run` does, in no time.
     """
 
     query: str
     window_start: int | str
     window_end: int | str
     group_key: str
-    trends: int
+    trends: int | None
     shown: tuple[BoundTrend, ...]
     sides: tuple[tuple[str, int], ...] = ()
     pairs: int | None = None
@@ -83,8 +87,9 @@ def why(
     """The trends behind the result rows of one group and window, for each query that has both.
 
     `group` is a `group_key` (a JSON object; layout does not matter), `window_start` is in the time column's own kind
-    (NumPy's for a year beyond 9999 or before 1), and `limit` is the number of trends returned for each query (None: all). Raises as `run`; StreamError E216 if no
-    query has such a window, E217 such a group, and E301 if the window holds too many trends to be listed.
+    (NumPy's for a year beyond 9999 or before 1), and `limit` is the number of trends returned for each query (None: all).
+    Raises as `run`; StreamError E216 if no query has such a window, E217 such a group, and E301 if all trends are asked
+    for and the window holds too many to be listed.
 
     >>> table = pa.table({"time": [1, 2, 3], "type": ["A", "B", "B"]})
     >>> text = "RETURN COUNT(*) PATTERN SEQ(A a, B b+) WITHIN 10 s"
@@ -199,10 +204,17 @@ def _why(
         if partition.group == key:
             tally.add(prepared, partition)
     shown = tuple(_bound(trend, prepared) for trend in tally.shown)
-    head = (plan.name, _time(start, stream), _time(end, stream), key, sum(tally.sides.values()), shown)
-    if analysed.automaton.sides == 1:
-        return Why(*head)
-    return Why(*head, tuple((side, tally.sides[side]) for side in (*SIDES, BOTH)), tally.pairs)
+    both = analysed.automaton.sides > 1 and not tally.more
+    return Why(
+        plan.name,
+        _time(start, stream),
+        _time(end, stream),
+        key,
+        None if tally.more else sum(tally.sides.values()),
+        shown,
+        tuple((side, tally.sides[side]) for side in (*SIDES, BOTH)) if both else (),
+        tally.pairs if both else None,
+    )
 
 
 @dataclass(slots=True)
@@ -213,14 +225,22 @@ class _Tally:
     shown: list[Trend] = field(default_factory=list)
     sides: Counter[str] = field(default_factory=Counter)
     pairs: int = 0
+    steps: int = 0
+    more: bool = False
+    """Whether there are more than were counted."""
 
     def add(self, prepared: PreparedQuery, partition: Partition) -> None:
         """Count the trends of one partition; pairs never cross partitions."""
         here: Counter[str] = Counter()
-        for trend in Listing(prepared.root, prepared.stream.times, partition.rows).trends():
-            here[_side(trend, prepared)] += 1
+        listing = Listing(prepared.root, prepared.stream.times, partition.rows)
+        for trend in () if self.more else listing.trends():
             if self.limit is None or len(self.shown) < self.limit:
                 self.shown.append(trend)
+            elif self.steps + listing.steps > MOST_STEPS:
+                self.more = True
+                return
+            here[_side(trend, prepared)] += 1
+        self.steps += listing.steps
         left, right, both = (here[side] for side in (*SIDES, BOTH))
         self.sides.update(here)
         self.pairs += left * right + left * both + right * both + both * (both - 1) // 2

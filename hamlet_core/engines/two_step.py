@@ -5,6 +5,8 @@ Past `TREND_LIMIT` trends in a window it raises: it never truncates and never ha
 
 from __future__ import annotations
 
+import itertools
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +28,26 @@ class Trend:
     bindings: tuple[tuple[int, ...], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Negated:
+    """The matches of a negation by their start; `earliest` is the first end of those that start no earlier."""
+
+    starts: tuple[int, ...]
+    earliest: tuple[int, ...]
+
+    @classmethod
+    def of(cls, listing: Listing) -> _Negated:
+        times = listing.times
+        matches = sorted((times[one.rows[0]], times[one.rows[-1]]) for one in listing.trends())
+        ends = itertools.accumulate((end for _, end in reversed(matches)), min)
+        return cls(tuple(start for start, _ in matches), tuple(ends)[::-1])
+
+    def has(self, after: int | None, before: int | None) -> bool:
+        """Whether a match lies strictly between two times; None is no bound."""
+        first = 0 if after is None else bisect_right(self.starts, after)
+        return first < len(self.starts) and (before is None or self.earliest[first] < before)
+
+
 class Listing:
     """Every trend of one automaton among some rows of one window of one partition."""
 
@@ -33,14 +55,11 @@ class Listing:
         self.node = node
         self.times = times
         self.rows = rows
-        self.negated = [
-            [
-                (times[match.rows[0]], times[match.rows[-1]])
-                for match in Listing(negation, times, rows).trends()
-            ]
-            for negation in node.negations
-        ]
+        self.continued = frozenset(edge.source for edges in node.incoming for edge in edges)
+        self.negated = [_Negated.of(Listing(negation, times, rows)) for negation in node.negations]
         self.seen = 0
+        self.steps = 0
+        """Sequences that were looked at, and events that one might go on with."""
 
     def trends(self) -> Iterator[Trend]:
         """Depth first, from each event that may start a trend."""
@@ -62,6 +81,9 @@ class Listing:
             complete = tuple(binding for binding in trend.bindings if self.ends(binding[-1], trend.rows[-1]))
             if complete:
                 yield Trend(trend.rows, complete)
+            if not any(binding[-1] in self.continued for binding in trend.bindings):
+                continue
+            self.steps += len(self.rows) - place
             for later in range(place + 1, len(self.rows)):
                 longer = self.extended(trend, self.rows[later])
                 if longer is not None:
@@ -88,14 +110,11 @@ class Listing:
 
     def clean(self, gap: Gap, after: int | None, before: int | None) -> bool:
         """Whether no negated match lies strictly inside (after, before); None is the window's border."""
-        return not any(
-            (after is None or start > after) and (before is None or end < before)
-            for index in gap
-            for start, end in self.negated[index]
-        )
+        return not any(self.negated[index].has(after, before) for index in gap)
 
     def count(self) -> None:
         self.seen += 1
+        self.steps += 1
         if self.seen > TREND_LIMIT:
             raise StreamError(
                 f"two_step lists trends, and one window holds more than {TREND_LIMIT:,} sequences",

@@ -83,11 +83,15 @@ def show_trends(found: tuple[Why, ...], out: IO[str]) -> None:
             print(f"  trend {place}{side}", file=out)
             for event in trend.events:
                 print(f"    {visible(_line(event))}", file=out)
-        if len(one.shown) < one.trends:
+        if one.trends is None:
+            print("  and more (--limit 0 lists all)", file=out)
+        elif len(one.shown) < one.trends:
             print(f"  and {one.trends - len(one.shown):,} more (--limit 0 lists all)", file=out)
 
 
 def _counted(one: Why) -> str:
+    if one.trends is None:
+        return f"more than {len(one.shown):,} trends; COUNT(*) says how many"
     trends = f"{one.trends:,} {'trend' if one.trends == 1 else 'trends'}"
     if one.pairs is None:
         return trends

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from datetime import UTC, date, datetime
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from hamlet_core import EventSchema, StreamError, run, why
+from pipelines.showing.trends import show_trends
 from tests.golden.harness import FILES, load, table
 
 EVENTS = pa.table(
@@ -138,3 +140,32 @@ def test_too_many_trends_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hamlet_core.engines.two_step.TREND_LIMIT", 4)
     with pytest.raises(StreamError, match="E301"):
         why("RETURN COUNT(*) PATTERN B b+ WITHIN 10 s", EVENTS, group="{}", window_start=0)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "Tick t",
+        "Tick t+",
+        "SEQ(Tick t+, NOT Stop s)",
+        "SEQ(Stop r, NOT Stop s, Tick t)",
+        "(Tick t+ AND Tick u)",
+    ],
+)
+def test_a_few_trends_of_a_large_window_are_shown_and_the_others_not_counted(pattern: str) -> None:
+    """By far too many to list: this ends soon, or never."""
+    rows = 50_000
+    types = ["Stop" if row % 5 == 4 and row < rows // 2 else "Tick" for row in range(rows)]
+    table = pa.table({"time": range(rows), "type": types, "x": range(rows)})
+    text = f"RETURN COUNT(*) PATTERN {pattern} WITHIN 1 day"
+    (found,) = why(text, table, group="{}", window_start=0, limit=5)
+    assert len(found.shown) == 5
+    assert (found.sides, found.pairs) == ((), None)
+    if pattern == "Tick t":
+        assert found.trends == types.count("Tick")
+    else:
+        assert found.trends is None
+        out = io.StringIO()
+        show_trends((found,), out)
+        assert "more than 5 trends; COUNT(*) says how many" in out.getvalue()
+        assert out.getvalue().endswith("  and more (--limit 0 lists all)\n")
