@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
 import click
@@ -23,7 +24,7 @@ from pipelines.showing.visible import visible
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hamlet_core import EventSchema
+    from hamlet_core import EventSchema, Workload
     from pipelines.reading import ColumnOptions
 
 EPILOG = """\b
@@ -40,6 +41,9 @@ Examples:
 @events_option
 @column_options
 @evaluation_options
+@click.option(
+    "--query", "queries", multiple=True, metavar="NAME", help="Only this query of WORKLOAD; may be repeated."
+)
 @format_option
 @click.option("--out", metavar="FILE", type=click.Path(dir_okay=False), help="Write to FILE, not to stdout.")
 @click.option(
@@ -73,6 +77,7 @@ def run(
     cost_model: str,
     choice: str,
     arithmetic: str,
+    queries: tuple[str, ...],
     format_: str,
     out: str | None,
     limit: int,
@@ -87,37 +92,45 @@ def run(
     from hamlet_core.engines.registry import DEFAULT_ENGINE
     from pipelines.showing.output import check_output, write
 
-    text = read_workload(workload).text
     columns = columns_of(time, type_, type_value, time_unit)
     schema = schema_of(columns)
-    hamlet_core.parse(text)
+    asked = _chosen(hamlet_core.parse(read_workload(workload).text), queries)
     check_output(format_, out)
-    table = _events(text, events_at(events), columns, schema, on_bad_rows)
+    table = _events(asked, events_at(events), columns, schema, on_bad_rows)
     if why is not None:
-        _why(text, table, schema, why, format_, limit)
+        _why(asked, table, schema, why, format_, limit)
     elif table is None:
         write(hamlet_core.result_schema(_no_time()).empty_table(), format_, out, _show, limit)
     else:
-        for line in advice(hamlet_core.plan(text), table, schema):
+        for line in advice(hamlet_core.plan(asked), table, schema):
             click.echo(f"Warning: {visible(line)}", err=True)
         sharing = {"policy": policy, "cost_model": cost_model, "choice": choice}
         options = {"engine": engine or DEFAULT_ENGINE, "arithmetic": arithmetic, **sharing}
-        results = hamlet_core.run(text, table, schema=schema, **options)
+        results = hamlet_core.run(asked, table, schema=schema, **options)
         write(results, format_, out, _show, limit)
 
 
+def _chosen(workload: Workload, names: tuple[str, ...]) -> Workload:
+    """The queries of these names, in the order of the text; all, if none is named."""
+    known = [query.name for query in workload.queries]
+    for name in names:
+        if name not in known:
+            raise click.UsageError(f"WORKLOAD has no query {name!r}, only {', '.join(known)}.")
+    return replace(workload, queries=tuple(one for one in workload.queries if not names or one.name in names))
+
+
 def _events(
-    text: str, path: str, columns: ColumnOptions, schema: EventSchema, on_bad_rows: str
+    workload: Workload, path: str, columns: ColumnOptions, schema: EventSchema, on_bad_rows: str
 ) -> pa.Table | None:
     """All good rows of the files; None if no file has even a header."""
     import hamlet_core
     from pipelines.reading import discover, infer_columns, read_all
 
     files = discover(path)
-    numeric = frozenset(name for query in hamlet_core.plan(text) for name in query.numeric_columns)
+    numeric = frozenset(name for query in hamlet_core.plan(workload) for name in query.numeric_columns)
     types = infer_columns(files, numeric, columns)
     if types.names:
-        hamlet_core.check_columns(text, types, schema)
+        hamlet_core.check_columns(workload, types, schema)
     good, rejected = read_all(files, types, columns)
     _judge(rejected, good.num_rows, on_bad_rows)
     if not types.names:
@@ -137,7 +150,12 @@ def _judge(rejected: pa.Table, good: int, on_bad_rows: str) -> None:
 
 
 def _why(
-    text: str, table: pa.Table | None, schema: EventSchema, place: tuple[str, str], format_: str, limit: int
+    workload: Workload,
+    table: pa.Table | None,
+    schema: EventSchema,
+    place: tuple[str, str],
+    format_: str,
+    limit: int,
 ) -> None:
     import hamlet_core
     from pipelines.showing.trends import group_given, show_trends, trends_json, window_given
@@ -147,7 +165,9 @@ def _why(
     if table is None:
         return
     group, window = group_given(place[0]), window_given(place[1])
-    found = hamlet_core.why(text, table, group=group, window_start=window, schema=schema, limit=limit or None)
+    found = hamlet_core.why(
+        workload, table, group=group, window_start=window, schema=schema, limit=limit or None
+    )
     if format_ == "json":
         click.echo(visible(trends_json(found)))
     else:
