@@ -80,7 +80,7 @@ def cases_of(workload: FolderWorkload) -> tuple[Case, ...]:
 
 
 def judge(folder: WorkloadFolder, workload: str) -> tuple[Verdict, ...]:
-    """Run the cases of a workload, exactly, as its settings say otherwise."""
+    """Run the cases of a workload, with the reference engine and exactly; columns and origin are those of its settings."""
     settings = folder.settings(workload)
     return tuple(
         Verdict(one.name, tuple(_problems(one, settings))) for one in cases_of(folder.named(workload))
@@ -98,7 +98,10 @@ def _problems(case: Case, settings: JobSettings) -> Iterator[str]:
         yield f"row {row['row_number']} of the events is none: {row['reason']}"
     found = _found(settings, events)
     for row in case.rows:
-        name = row.query or (plans[0].name if len(plans) == 1 else "")
+        name = row.query or plans[0].name
+        if row.query is None and len(plans) > 1:
+            yield f"window {row.window_start}: there are several queries, name one of {', '.join(one.name for one in plans)}"
+            continue
         key = name, _time(row.window_start), _group(row.group)
         shown = f"{name} window {row.window_start} group {_group(row.group)}"
         numbers = found.pop(key, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -86,4 +87,4 @@ def init(folder: str) -> None:
         (place / name).write_text(text, encoding="utf-8")
     click.echo(f"{folder} is ready. Next:")
     for command in NEXT:
-        click.echo(f"  hamlet {command.replace('FOLDER', folder)}")
+        click.echo(f"  hamlet {command.replace('FOLDER', shlex.quote(folder))}")

@@ -111,10 +111,8 @@ def _check_columns(settings: JobSettings) -> None:
     warehouse = Warehouse(settings.warehouse)
     known = warehouse.schema("events").names if warehouse.exists("events") else ()
     attributes = {name for plan in settings.workload.plans for name in plan.columns}
-    own = {"time", "type"} - {
-        options.time_column,
-        options.type_column,
-    }  # mean the schema's, unless there are such columns
+    # These mean the schema's, unless there are columns of these names.
+    own = {"time", "type"} - {options.time_column, options.type_column}
     names = check_names(discover(settings.source.path), options, attributes - own, known)
     if names is not None:
         kinds = {options.time_column: pa.timestamp("us", "UTC"), options.type_column: pa.string()}

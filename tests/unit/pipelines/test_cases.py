@@ -68,6 +68,7 @@ def test_what_is_right_is_green(tmp_path: Path) -> None:
             "{car: 8}",
             'jams window 2026-01-05 08:00:00+00:00 group {"car": 7}: not expected, COUNT(*) 3',
         ),
+        ("- query: jams\n      window", "- window", "there are several queries, name one of jams, all"),
         ("Travel,7,30", "Travel,7,slow", "row 2 of the events is none: column speed: 'slow' is not"),
     ],
 )
