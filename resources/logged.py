@@ -10,6 +10,9 @@ from pathlib import Path
 TOLD_EVERY = 4.0
 """Seconds between two words of how far a program is."""
 
+_told = [time.monotonic()]
+"""When the last word was said, whatever program it was about."""
+
 
 def run_logged(
     command: Sequence[str],
@@ -24,7 +27,7 @@ def run_logged(
     Raises OSError where it does not start, CalledProcessError with its output where it fails, and TimeoutExpired
     after `seconds`.
     """
-    began = told = time.monotonic()
+    began = time.monotonic()
     with log.open("ab") as output:
         start = output.tell()
         process = subprocess.Popen(
@@ -36,8 +39,7 @@ def run_logged(
             now = time.monotonic()
             if seconds and now - began > seconds:
                 raise subprocess.TimeoutExpired(list(command), seconds)
-            if now - told >= TOLD_EVERY:
-                told = now
+            if now - _told[0] >= TOLD_EVERY:
                 say(f"{now - began:.0f} s: {name}: {_last_line(log, start)}")
     finally:
         process.kill()
@@ -50,6 +52,7 @@ def run_logged(
 
 def say(line: str) -> None:
     """A line below the name of a step, at once."""
+    _told[0] = time.monotonic()
     print(f"      {line}", flush=True)
 
 

@@ -12,6 +12,7 @@ from hamlet_core import QueryPlan
 from hamlet_core.errors import HamletError
 from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
+from pipelines.showing.levels import GOING_ON
 from pipelines.showing.pictures import markdown
 from pipelines.steps.metrics import Metric, metrics_of
 from pipelines.steps.progress import LOG as STEPS
@@ -56,6 +57,7 @@ def telling(context: Context, pipeline: PipelineResource | None = None) -> Itera
     a mistake that trying again cannot mend fails the step at once.
     """
     handler = _ToDagster(context)
+    LOG.log(GOING_ON, _step(context))
     STEPS.addHandler(handler)
     try:
         yield
@@ -70,6 +72,13 @@ def telling(context: Context, pipeline: PipelineResource | None = None) -> Itera
         ) from failure
     finally:
         STEPS.removeHandler(handler)
+
+
+def _step(context: Context) -> str:
+    """The name of the step, as people read it."""
+    own = context if isinstance(context, dg.OpExecutionContext) else context.op_execution_context
+    checks = own.selected_asset_check_keys if isinstance(context, dg.AssetCheckExecutionContext) else ()
+    return " ".join([*(key.name for key in checks)] or [own.op.name]).replace("_", " ")
 
 
 def _folder(pipeline: PipelineResource | None) -> Path | None:

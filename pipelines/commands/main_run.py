@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipelines.showing.levels import GOING_ON
 from pipelines.showing.visible import visible
 
 if TYPE_CHECKING:
@@ -33,19 +35,37 @@ AGAIN = "nothing is lost: run it again, and it goes on from what is there"
 PATIENCE = 3.0
 """Seconds that a run has to end in order, as its Dagster instance should tell it."""
 
+BEAT = 4.0
+"""Seconds after which a run says what it is at, if it has said nothing else."""
+
 LOG_FORMAT = "HAMLET_LOG_FORMAT"
 """Environment variable: `json` makes each line of progress a JSON object, for programs."""
 
 
 class Progress(logging.Handler):
-    """Each message as a line on stderr, with the seconds since the start: words, or a JSON object."""
+    """Each message as a line on stderr, with the seconds since the start: words, or a JSON object.
+
+    Mutable: remembers what is going on, and when it showed the last line.
+    """
 
     def __init__(self) -> None:
-        super().__init__(logging.INFO)
-        self.started = time.monotonic()
+        super().__init__(GOING_ON)
+        self.started = self.shown = time.monotonic()
+        self.going_on = "starting Dagster and Spark"
+
+    def beat(self, ended: threading.Event) -> None:
+        """Say what is going on wherever nothing else was said for a while, until the end."""
+        while not ended.wait(BEAT / 20):
+            if time.monotonic() - self.shown >= BEAT:
+                fields = {"step": self.going_on}
+                logging.getLogger(PROGRESS).info("%s: going on", self.going_on, extra={"fields": fields})
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show one message."""
+        """Show one message; of what begins only keep its name."""
+        if record.levelno < logging.INFO:
+            self.going_on = record.getMessage()
+            return
+        self.shown = time.monotonic()
         seconds = time.monotonic() - self.started
         if os.environ.get(LOG_FORMAT) == "json":
             known = {
@@ -68,11 +88,16 @@ def progress() -> Iterator[Progress]:
     logging.getLogger().addFilter(_not_of_py4j)
     for logger, _, _ in before:
         logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
+        logger.setLevel(GOING_ON)
         logger.propagate = False
+    ended = threading.Event()
+    beating = threading.Thread(target=handler.beat, args=(ended,), name="progress", daemon=True)
+    beating.start()
     try:
         yield handler
     finally:
+        ended.set()
+        beating.join()
         logging.getLogger().removeFilter(_not_of_py4j)
         for logger, level, propagates in before:
             logger.removeHandler(handler)

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 LOG = logging.getLogger("hamlet.progress")
 LOG.setLevel(logging.INFO)
-EVERY_SECONDS = 5.0
+EVERY_SECONDS = 4.0
 CANCEL_SECONDS = 10.0
 _NO_JVM = (Py4JError, OSError)
 """What a call of a JVM raises that has ended; who waits for its answer tells it, once."""

@@ -17,6 +17,7 @@ from pipelines.assets import execute as execute_asset
 from pipelines.assets import ingest as ingest_asset
 from pipelines.main_job import run_main_job
 from pipelines.settings import NamedWorkload
+from pipelines.showing.levels import GOING_ON
 from pipelines.steps.execution.decisions import Decided
 from resources.warehouse import Warehouse
 from resources.warehouse_lock import exclusive
@@ -88,6 +89,25 @@ def test_a_second_run_ingests_nothing_and_finds_the_same(done, spark):
     assert summary.success
     assert Warehouse(settings.warehouse).version("events") == before
     assert table_rows(Warehouse(settings.warehouse), "trend_aggregates") == expected_rows(settings)
+
+
+def test_each_step_says_that_it_has_begun(spark, tmp_path, caplog):
+    settings = settings_for(write_csv(stream(50), tmp_path / "events.csv"), tmp_path / "warehouse")
+    with caplog.at_level(GOING_ON, "hamlet"):
+        assert run_main_job(settings).success
+    begun = [record.getMessage() for record in caplog.records if record.levelno == GOING_ON]
+    assert sorted(begun) == sorted(
+        [
+            "ingest",
+            "plan",
+            "events expectations",
+            "execute",
+            "greta comparison",
+            "results expectations",
+            "publish",
+            "measure",
+        ]
+    )
 
 
 def test_a_sum_of_texts_is_refused_before_a_row_is_touched(spark, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from pipelines.commands import main_run
 from pipelines.commands.demo import command_name, digest
 from pipelines.main_job import CheckResult, RunSummary
 from pipelines.settings import JobSettings
+from pipelines.showing.levels import GOING_ON
 from pipelines.steps.metrics import Metric
 from resources import doctor, tables
 from resources.problems import EnvironmentProblem, Finding
@@ -232,6 +234,24 @@ def test_progress_goes_to_stderr_while_a_run_lasts(capsys: pytest.CaptureFixture
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.endswith(" s] ingest: 1 file\n")
+
+
+def test_who_says_nothing_for_a_while_is_said_to_be_going_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(main_run, "BEAT", 0.1)
+    logger, said = logging.getLogger(main_run.PROGRESS), ""
+    until = time.monotonic() + 60
+    with main_run.progress():
+        while "starting Dagster and Spark: going on" not in said and time.monotonic() < until:
+            time.sleep(0.01)
+            said += capsys.readouterr().err
+        logger.log(GOING_ON, "events expectations")
+        while "] events expectations: going on\n" not in said and time.monotonic() < until:
+            time.sleep(0.01)
+            said += capsys.readouterr().err
+    assert "] events expectations: going on\n" in said
+    assert "] events expectations\n" not in said
 
 
 def test_what_the_engine_says_of_its_kernels_is_progress_too(capsys: pytest.CaptureFixture[str]) -> None:
