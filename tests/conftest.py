@@ -7,6 +7,7 @@ import functools
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,7 +82,14 @@ def _missing_classes() -> str | None:
     return None if java and reading(java, jars) else "no archive of Spark's classes: run `hamlet warm`"
 
 
+def find_uv() -> Path | None:
+    """The uv of this environment; set-up brings it, and does without where it cannot."""
+    place = Path(sys.executable).with_name("uv")
+    return place if place.is_file() else None
+
+
 REQUIREMENTS = {
+    "uv": lambda: None if find_uv() else "no uv in this environment",
     "java": _missing_java,
     "jars": _missing_jars,
     "classes": _missing_classes,

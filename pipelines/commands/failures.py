@@ -27,6 +27,15 @@ WRONG_OPTIONS = frozenset(
 )
 """Codes of errors that are neither in a query nor in the data, but in what was typed."""
 
+OF_THE_PIPELINE = frozenset(
+    {
+        *("dagster", "dagster_webserver", "delta", "deltalake", "duckdb", "great_expectations", "matplotlib"),
+        *("pandas", "pydantic", "pyspark", "yaml"),
+    }
+)
+"""Modules that come with the extra `pipeline` of this package."""
+_WITH_PIPELINE = "pip install 'hamlet-on-spark[pipeline]'"
+
 DEBUG = "hamlet.debug"
 WORKLOAD = "hamlet.workload"
 """Keys of click's `Context.meta`: was --debug given, and the name of the workload's file."""
@@ -57,20 +66,24 @@ def _told(failure: BaseException, meta: Mapping[str, Any]) -> tuple[str, int]:
     # Not above: `hamlet --help` answers without the core.
     from hamlet_core.errors import HamletError, InvariantError
 
+    name = type(failure).__name__
     match failure:
         case KeyboardInterrupt() | click.Abort():
             return told(str(failure))
-        case InvariantError():
-            return f"Error: this is a bug of ours: {failure}", FAILED
-        case HamletError():
+        case HamletError() if not isinstance(failure, InvariantError):
             return _refused(failure, meta)
+        case InvariantError():
+            said = f"this is a bug of ours: {failure}"
+        case ModuleNotFoundError() if (failure.name or "").partition(".")[0] in OF_THE_PIPELINE:
+            said = f"[E502] {failure.name} is not installed, and this needs it\n  hint: {_WITH_PIPELINE}"
         case OSError():
             where = f": {failure.filename}" if failure.filename else ""
-            return f"Error: {failure.strerror or failure}{where}", FAILED
+            said = f"{failure.strerror or failure}{where}"
         case MemoryError():
-            return "Error: out of memory", FAILED
-    name = type(failure).__name__
-    return f"Error: this is a bug of ours: {name}: {failure}\n  hint: --debug shows where", FAILED
+            said = "out of memory"
+        case _:
+            said = f"this is a bug of ours: {name}: {failure}\n  hint: --debug shows where"
+    return f"Error: {said}", FAILED
 
 
 def _refused(failure: HamletError, meta: Mapping[str, Any]) -> tuple[str, int]:

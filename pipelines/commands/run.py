@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from hamlet_core import EventSchema, Workload
     from pipelines.reading import ColumnOptions
 
+FEW = 500
+"""Events that the reference engine takes in less time than kernels take to compile, whatever the query."""
+
 EPILOG = """\b
 Examples:
   hamlet run my.hamlet --events trips.csv --time at --type kind
@@ -89,7 +92,6 @@ def run(
     """
     import hamlet_core
     from hamlet_core.describe.warnings import advice
-    from hamlet_core.engines.registry import DEFAULT_ENGINE
     from pipelines.showing.output import check_output, write
 
     columns = columns_of(time, type_, type_value, time_unit)
@@ -105,9 +107,27 @@ def run(
         for line in advice(hamlet_core.plan(asked), table, schema):
             click.echo(f"Warning: {visible(line)}", err=True)
         sharing = {"policy": policy, "cost_model": cost_model, "choice": choice}
-        options = {"engine": engine or DEFAULT_ENGINE, "arithmetic": arithmetic, **sharing}
+        chosen = engine or _engine(table.num_rows)
+        options = {"engine": chosen, "arithmetic": arithmetic, **sharing}
         results = hamlet_core.run(asked, table, schema=schema, **options)
         write(results, format_, out, _show, limit)
+
+
+def _engine(events: int) -> str:
+    """The engine for so many events: without compiled kernels the reference engine answers sooner, if they are few."""
+    from hamlet_core.engines.registry import DEFAULT_ENGINE
+
+    if events > FEW:
+        return DEFAULT_ENGINE
+    from hamlet_core.engines.hamlet.jit.cache import cache_place
+
+    if cache_place().kernels:
+        return DEFAULT_ENGINE
+    click.echo(
+        "No kernels are compiled yet, and the events are few: the reference engine answers (`hamlet warm` compiles).",
+        err=True,
+    )
+    return "greta"
 
 
 def _chosen(workload: Workload, names: tuple[str, ...]) -> Workload:
