@@ -132,8 +132,8 @@ FAULTS = (
     Fault(
         "a negated sequence may begin before the gap",
         TWO_STEP,
-        "(after is None or start > after)",
-        "(after is None or end > after)",
+        "cls(tuple(start for start, _ in matches), tuple(ends)[::-1])",
+        "cls(tuple(end for _, end in matches), tuple(ends)[::-1])",
     ),
     Fault(
         "the earliest match of a NOT decides, not the latest",

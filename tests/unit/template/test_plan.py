@@ -74,7 +74,7 @@ def test_advice_names_types_without_events():
     only = EventSchema(type=None, type_value="Day")
     assert lines("q: RETURN COUNT(*) PATTERN Day d WITHIN 9 s", table(), only) == ()
     assert lines("q: RETURN COUNT(*) PATTERN Dya d WITHIN 9 s", table(), only) == (
-        "query q: no event is of type Dya",
+        "query q: no event is of type Dya; did you mean Day?",
     )
 
 
