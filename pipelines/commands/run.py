@@ -119,9 +119,9 @@ def _engine(events: int) -> str:
 
     if events > FEW:
         return DEFAULT_ENGINE
-    from hamlet_core.engines.hamlet.jit.cache import cache_place
+    from hamlet_core.engines.hamlet.jit.cache import any_kernels
 
-    if cache_place().kernels:
+    if any_kernels():
         return DEFAULT_ENGINE
     click.echo(
         "No kernels are compiled yet, and the events are few: the reference engine answers (`hamlet warm` compiles).",

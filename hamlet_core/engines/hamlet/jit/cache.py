@@ -289,15 +289,25 @@ class CachePlace:
     """Files that are not as they were written."""
 
 
+def any_kernels() -> bool:
+    """Whether a kernel of the engine is kept on this machine, fresh or not; none is opened."""
+    return any(True for one in _directories() for _ in one.glob("*.nbc"))
+
+
+def _directories() -> set[Path]:
+    """Where kernels are kept, a directory a room; empty where they cannot be."""
+    found = KernelCache.of(_directories)
+    return set() if found is None else {Path(found.beside(path)) for path in ENGINE.rglob("*.py")}
+
+
 def cache_place() -> CachePlace:
     """Where kernels of the engine are kept, how many are there, and which files are damaged: all are read.
 
     Each room has a directory of its own.
     """
-    found = KernelCache.of(cache_place)
-    if found is None:
+    directories = _directories()
+    if not directories:
         return CachePlace(None, 0)
-    directories = {Path(found.beside(path)) for path in ENGINE.rglob("*.py")}
     files = sorted(path for one in directories for kind in ("*.nbi", "*.nbc") for path in one.glob(kind))
     damaged = tuple(filter(_is_damaged, files))
     return CachePlace(Path(commonpath(directories)), sum(path.suffix == ".nbc" for path in files), damaged)

@@ -24,7 +24,13 @@ from numba.core.dispatcher import Dispatcher
 from hamlet_core.engines import hamlet
 from hamlet_core.engines.hamlet.automaton.condition_arithmetic import sum_fits
 from hamlet_core.engines.hamlet.jit import cache as kernel_cache
-from hamlet_core.engines.hamlet.jit.cache import KernelCache, SealedFiles, cache_place, kernel_sources
+from hamlet_core.engines.hamlet.jit.cache import (
+    KernelCache,
+    SealedFiles,
+    any_kernels,
+    cache_place,
+    kernel_sources,
+)
 from hamlet_core.engines.hamlet.jit.clock import _now
 from hamlet_core.engines.hamlet.jit.decorators import COMPILING, Announcement, compiled
 from hamlet_core.engines.hamlet.jit.libraries import KernelLibrary
@@ -484,6 +490,10 @@ def test_kernels_beside_the_sources_are_counted_in_every_room(
     monkeypatch.setattr(kernel_cache, "ENGINE", tmp_path)
     found = cache_place()
     assert (found.directory, found.kernels) == (tmp_path, 2)
+    assert any_kernels()
+    for kernel in tmp_path.rglob("*.nbc"):
+        kernel.unlink()
+    assert not any_kernels()
     assert {path.parent.parent.name for path in found.damaged} == {"one", "two"}  # empty files
 
 
