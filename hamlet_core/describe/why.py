@@ -88,8 +88,8 @@ def why(
 
     `group` is a `group_key` (a JSON object; layout does not matter), `window_start` is in the time column's own kind
     (NumPy's for a year beyond 9999 or before 1), and `limit` is the number of trends returned for each query (None: all).
-    Raises as `run`; StreamError E216 if no query has such a window, E217 such a group, and E301 if all trends are asked
-    for and the window holds too many to be listed.
+    Raises as `run`; StreamError E216 if no query has such a window, E217 such a group, and E301 if those that are to be
+    shown are not found among the first million sequences, complete or not.
 
     >>> table = pa.table({"time": [1, 2, 3], "type": ["A", "B", "B"]})
     >>> text = "RETURN COUNT(*) PATTERN SEQ(A a, B b+) WITHIN 10 s"

@@ -15,6 +15,7 @@ from hamlet_core.language.expectations import expected
 from hamlet_core.language.limits import MAX_NESTING
 from hamlet_core.language.scanning import RawToken, Scan
 from hamlet_core.language.syntax import Span
+from hamlet_core.language.writer import write_name
 
 _EXAMPLE = "a query reads like this: RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 min"
 _ORDER = "clauses stand in this order: RETURN, PATTERN, WHERE, GROUP-BY, WITHIN, SLIDE"
@@ -188,7 +189,7 @@ def _single_quoted(stop: _Stop) -> _Complaint | None:
     if raw.kind != "string" or "QUOTED" not in stop.accepted or "STRING" in stop.accepted:
         return None
     message = f"{_shown(raw)} is a string, and here a name was expected"
-    hint = f"names that are no single word stand in double quotes: {_in_double_quotes(raw.value)}"
+    hint = f"names stand without single quotes: {write_name(raw.value)}"
     return _Complaint(SyntaxCode.UNEXPECTED, message, hint)
 
 
@@ -198,12 +199,8 @@ def _name_with_signs(stop: _Stop) -> _Complaint | None:
     name = _NAME_WITH_SIGNS.match(stop.scanned.text, before.start)
     if before.kind != "word" or "QMARK" not in stop.accepted or sign.text not in _SIGNS or name is None:
         return None
-    hint = f"a name with {sign.text} stands in double quotes: {_in_double_quotes(name[0])}"
+    hint = f"a name with {sign.text} stands in double quotes: {write_name(name[0])}"
     return _Complaint(SyntaxCode.UNEXPECTED, f"unexpected {sign.text} in a name", hint)
-
-
-def _in_double_quotes(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _aggregate_operand(stop: _Stop) -> _Complaint | None:

@@ -47,7 +47,7 @@ def write_query(query: syntax.Query) -> str:
       WHERE b.v >= 1.50
       WITHIN 90 s
     """
-    lines = [f"{_name(query.name)}: RETURN {_list(_return_item(item) for item in query.returns)}"]
+    lines = [f"{write_name(query.name)}: RETURN {_list(_return_item(item) for item in query.returns)}"]
     lines.append(f"PATTERN {write_pattern(query.pattern)}")
     if query.where:
         lines.append("WHERE " + " AND ".join(_conjunct(part) for part in query.where))
@@ -62,7 +62,7 @@ def write_pattern(pattern: syntax.Pattern) -> str:  # noqa: PLR0911 - one case a
     """A pattern as it stands after PATTERN."""
     match pattern:
         case syntax.Atom(type=kind, alias=alias):
-            return _name(kind) if alias == kind else f"{_name(kind)} {_name(alias)}"
+            return write_name(kind) if alias == kind else f"{write_name(kind)} {write_name(alias)}"
         case syntax.Plus(body=body):
             return f"{_repeated(body)}+"
         case syntax.Star(body=body):
@@ -108,7 +108,7 @@ def _bound(expression: syntax.Expression) -> tuple[int, str]:  # noqa: PLR0911 -
         case syntax.Attribute(alias=alias, name=name, next=following):
             return (
                 _PRIMARY,
-                f"{f'NEXT({_name(alias)})' if following else _name(alias)}.{_name(name, reserved=())}",
+                f"{f'NEXT({write_name(alias)})' if following else write_name(alias)}.{write_name(name, reserved=())}",
             )
         case syntax.Arithmetic(operator=operator, left=left, right=right):
             level = _SUM if operator in (ArithmeticOperator.ADD, ArithmeticOperator.SUBTRACT) else _PRODUCT
@@ -171,22 +171,25 @@ def _duration(duration: syntax.Duration) -> str:
 
 def _conjunct(part: syntax.Conjunct) -> str:
     if isinstance(part, syntax.Equivalence):
-        return f"[{_list(_name(name) for name in part.attributes)}]"
+        return f"[{_list(write_name(name) for name in part.attributes)}]"
     return _write(part, _NOT)
 
 
 def _return_item(item: syntax.ReturnItem) -> str:
     if isinstance(item, syntax.GroupAttribute):
         return (
-            _name(item.name) if item.alias is None else f"{_name(item.alias)}.{_name(item.name, reserved=())}"
+            write_name(item.name)
+            if item.alias is None
+            else f"{write_name(item.alias)}.{write_name(item.name, reserved=())}"
         )
-    operand = "*" if item.alias is None else _name(item.alias)
+    operand = "*" if item.alias is None else write_name(item.alias)
     if item.attribute is not None:
-        operand += f".{_name(item.attribute, reserved=())}"
+        operand += f".{write_name(item.attribute, reserved=())}"
     return f"{item.function.value}({operand})"
 
 
-def _name(name: str, reserved: Iterable[str] = _RESERVED) -> str:
+def write_name(name: str, reserved: Iterable[str] = _RESERVED) -> str:
+    """A name as it stands in a query: in double quotes where it is no single word, or one of the language's."""
     if _WORD.fullmatch(name) and name.upper() not in reserved:
         return name
     return '"' + name.replace('"', '""') + '"'
