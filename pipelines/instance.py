@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from resources.dagster_store import HOME, SETTINGS_FILE, refuse_damaged, wrong_settings
+from resources.failures import explained
 from resources.rights import require_writable
 from resources.storage import Location, Place
 
@@ -58,3 +59,23 @@ def dagster_instance(warehouse: Place) -> dg.DagsterInstance:
         )
     except (dg.DagsterError, CheckError) as failure:
         raise wrong_settings(home, failure) from failure
+
+
+def explain_lost_events(instance: dg.DagsterInstance, folder: Path | None) -> None:
+    """What an event raises that cannot be stored, on a full disk say, is the error that stands for it.
+
+    Dagster prints what is raised. A line of progress is not worth a run: it is on the terminal, and only its copy is lost.
+    """
+    store = instance.handle_new_event
+
+    def handle_new_event(event: dg.EventLogEntry, **options: Any) -> None:
+        try:
+            store(event, **options)
+        except Exception as failure:
+            known = explained(failure, folder)
+            if known is None:
+                raise
+            if event.is_dagster_event:
+                raise known from failure
+
+    instance.handle_new_event = handle_new_event  # type: ignore[method-assign]

@@ -141,7 +141,7 @@ def run_in(
         start_spark(events, warehouse)
         from dagster import DagsterExecutionInterruptedError
 
-        from pipelines.instance import dagster_instance
+        from pipelines.instance import dagster_instance, explain_lost_events
         from pipelines.live_runs import end_dead_runs
         from resources.failures import explained, require_room
         from resources.storage import Location
@@ -150,6 +150,7 @@ def run_in(
         try:
             require_room(folder)
             with dagster_instance(warehouse) as instance:
+                explain_lost_events(instance, folder)
                 end_dead_runs(instance, logging.getLogger(PROGRESS).warning)
                 return job(instance, "DEBUG" if debug else "CRITICAL")
         except (DagsterExecutionInterruptedError, KeyboardInterrupt):

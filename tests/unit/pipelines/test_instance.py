@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 
 from pipelines.cli import main as hamlet
-from pipelines.instance import dagster_home, dagster_instance
+from pipelines.instance import dagster_home, dagster_instance, explain_lost_events
 from resources.failures import explained
 from resources.problems import EnvironmentProblem
 
@@ -20,6 +20,11 @@ DATABASES = ("history/runs.db", "history/runs/index.db", "schedules/schedules.db
 @dg.asset
 def one() -> int:
     return 1
+
+
+@dg.asset
+def talking(context) -> None:  # type: ignore[no-untyped-def]  # Dagster takes no annotation that is a text
+    context.log.info("half done")
 
 
 def use(warehouse: Path) -> None:
@@ -94,3 +99,27 @@ def test_settings_that_are_empty_or_of_a_user_stay(tmp_path: Path) -> None:
         settings.write_text(text)
         use(tmp_path)
         assert settings.read_text() == text
+
+
+@pytest.mark.parametrize("of_the_run", [True, False])
+def test_what_a_full_disk_does_to_an_event_is_told_without_its_database(
+    tmp_path: Path, of_the_run: bool, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resources.failures._free", lambda _: 0)
+    with dagster_instance(tmp_path) as instance:
+        explain_lost_events(instance, tmp_path)
+        storage = type(instance.event_log_storage)
+        store = storage.store_event
+
+        def full(self: object, event: dg.EventLogEntry) -> None:
+            materialized = event.is_dagster_event and event.get_dagster_event().is_step_materialization
+            if materialized if of_the_run else event.user_message == "half done":
+                raise sqlite3.OperationalError("(sqlite3.OperationalError) disk I/O error")
+            store(self, event)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(storage, "store_event", full)
+        done = dg.materialize([talking], instance=instance, raise_on_error=False)
+    printed = [line for line in capfd.readouterr().err.splitlines() if line.startswith("Exception while")]
+    assert done.success is not of_the_run
+    assert not [line for line in printed if "sqlite3" in line]
+    assert any("[E510]" in line for line in printed) is of_the_run
