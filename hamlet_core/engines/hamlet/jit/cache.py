@@ -34,8 +34,17 @@ from numba.core.runtime import rtsys
 
 ENGINE = Path(__file__).parents[1]
 _ROOT = ENGINE.parents[2]
-_UNREADABLE = (OSError, EOFError, AttributeError, ImportError, IndexError, pickle.UnpicklingError)
-"""What reading kernels may raise that others wrote: a version before this one, or a process that was killed."""
+_UNREADABLE = (
+    OSError,
+    EOFError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    TypeError,
+    ValueError,
+    pickle.UnpicklingError,
+)
+"""What reading kernels may raise that others wrote: a version before this one, or one with an index of another shape."""
 
 _FORMAT = b"HAMLET1\n"
 """How each file begins; those of versions without digests begin as a pickle does."""

@@ -170,6 +170,37 @@ def test_a_kernel_that_cannot_be_read_is_compiled_again(place: Path) -> None:
     assert (again(2), compiled_anew(again)) == (4, 1)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        pickle.dumps(7),
+        pickle.dumps({1: 2}),
+        pickle.dumps("an index of another version"),
+        b"\x80\x04X\x02\x00\x00\x00\xff\xff.",
+        b"no pickle",
+    ],
+)
+def test_a_whole_index_of_another_shape_is_written_anew(place: Path, content: bytes) -> None:
+    compiled(doubled)(2)
+    (index,) = place.rglob("*.nbi")
+    kernel_cache._seal(index, content)
+    again = compiled(doubled)
+    assert (again(2), compiled_anew(again)) == (4, 1)
+    kept = compiled(doubled)
+    assert (kept(2), compiled_anew(kept)) == (4, 0)
+
+
+def test_an_index_whose_entries_have_another_shape_is_written_anew(place: Path) -> None:
+    compiled(doubled)(2)
+    (index,) = place.rglob("*.nbi")
+    version, stamp, kernels = kernel_cache._unsealed(index)
+    kernel_cache._seal(index, pickle.dumps((version, stamp, dict.fromkeys(kernels, "x"))))
+    again = compiled(doubled)
+    assert (again(2), compiled_anew(again)) == (4, 1)
+    kept = compiled(doubled)
+    assert (kept(2), compiled_anew(kept)) == (4, 0)
+
+
 def files_of(cache: Path) -> list[Path]:
     """Indexes and kernels, in order."""
     return sorted((*cache.rglob("*.nbi"), *cache.rglob("*.nbc")))
