@@ -6,6 +6,7 @@ first task of the backfill writes into MARKER where it has our code from, and wa
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
@@ -34,8 +35,10 @@ def doomed(marker: Path) -> object:
     real = file_tasks.run_task
 
     def work(*arguments: object) -> Iterator[pa.RecordBatch]:
-        if not marker.exists():
-            marker.write_text(str(Path(pipelines.__file__).resolve()))
+        # Two tasks may begin at once: the system says which of them made the file.
+        with contextlib.suppress(FileExistsError), marker.open("x") as mark:
+            mark.write(str(Path(pipelines.__file__).resolve()))
+            mark.close()
             time.sleep(600)
         return real(*arguments)  # type: ignore[arg-type]
 
