@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO
 
 from hamlet_core.errors import HamletError
@@ -14,7 +15,11 @@ from resources.run_lock import sign, signed_by
 from resources.storage import Location, Place
 
 LOCK_FILE = ".hamlet.lock"
+TOLD_EVERY = 30.0
+"""Seconds between two words about a wait."""
+
 _POLL_SECONDS = 0.2
+_LOG = logging.getLogger("hamlet.progress")
 
 
 class WarehouseBusy(HamletError, RuntimeError):
@@ -31,10 +36,16 @@ class WarehouseBusy(HamletError, RuntimeError):
 
 
 @contextlib.contextmanager
-def exclusive(warehouse: Place, *, wait_seconds: float = 0.0, run_id: str = "") -> Iterator[None]:
+def exclusive(
+    warehouse: Place,
+    *,
+    wait_seconds: float = 0.0,
+    run_id: str = "",
+    tell: Callable[[str], object] = _LOG.info,
+) -> Iterator[None]:
     """Hold the warehouse alone; WarehouseBusy if another process keeps it for more than `wait_seconds`, and
-    EnvironmentProblem (E515) for one that this process may not write. Who is refused is told the process that has it,
-    and its run.
+    EnvironmentProblem (E515) for one that this process may not write. Who waits or is refused is told the process that
+    has it, and its run: a wait at once, and again every half minute.
 
     The lock belongs to the open file, so neither an exception nor SIGKILL can leave it behind. For a warehouse in
     a store it is a file of this machine and user: runs on other machines are kept apart by Delta's own look for
@@ -44,18 +55,26 @@ def exclusive(warehouse: Place, *, wait_seconds: float = 0.0, run_id: str = "") 
     require_writable(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / LOCK_FILE).open("a+", encoding="utf-8") as file:
-        _acquire(file, warehouse, time.monotonic() + wait_seconds)
+        _acquire(file, warehouse, wait_seconds, tell)
         sign(file, run=run_id)
         yield
 
 
-def _acquire(file: IO[str], warehouse: Place, deadline: float) -> None:
+def _acquire(file: IO[str], warehouse: Place, seconds: float, tell: Callable[[str], object]) -> None:
+    now = time.monotonic()
+    deadline, told = now + seconds, now - TOLD_EVERY
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() >= deadline:
+            now = time.monotonic()
+            if now >= deadline:
                 raise WarehouseBusy.held_by(warehouse, _holder(file)) from None
+            if now - told >= TOLD_EVERY:
+                tell(
+                    f"waiting up to {deadline - now:.0f} s for {_holder(file)}, which has the warehouse {warehouse}"
+                )
+                told = now
             time.sleep(_POLL_SECONDS)
         else:
             return

@@ -1,10 +1,12 @@
 """The configuration of a run, as the Dagster launchpad and code give it; holding it is holding the warehouse."""
 
 import contextlib
+import logging
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import dagster as dg
@@ -79,7 +81,7 @@ class PipelineResource(dg.ConfigurableResource, ABC):
         """A run has its warehouse alone from its first step to its last; WarehouseBusy if another one has it."""
         place = self.location()
         self._run_id = context.run.run_id if context.run else ""
-        alone = exclusive(place, wait_seconds=self.waits(), run_id=self._run_id)
+        alone = exclusive(place, wait_seconds=self.waits(), run_id=self._run_id, tell=partial(_tell, context))
         with alone, room_kept(Location.of(place).local):
             with contextlib.suppress(HamletError):  # who reads them says what is wrong
                 expect_reading(self.source().path, place)
@@ -89,6 +91,13 @@ class PipelineResource(dg.ConfigurableResource, ABC):
         """The warehouse; its commits carry the run, and the workload that they are about."""
         about = (workload.name, workload.hash) if workload else ()
         return Warehouse(self.location(), Provenance(self._run_id, *about))
+
+
+def _tell(context: dg.InitResourceContext, line: str) -> None:
+    """A line of progress, in the terminal and in the log of the run."""
+    logging.getLogger("hamlet.progress").info(line)
+    if context.log:
+        context.log.info(line)
 
 
 class FolderConfiguration(PipelineResource):

@@ -303,8 +303,10 @@ def test_the_second_run_of_two_is_refused_at_once_or_waits_and_a_killed_worker_i
         holder.stdin.write("leave\n")
         holder.stdin.flush()
         started = time.monotonic()
-        assert hamlet(command) == 0, capfd.readouterr().err
+        code, said = hamlet(command), capfd.readouterr().err
+        assert code == 0, said
         assert time.monotonic() - started > 2
+        assert f" s for process {holder.pid} on " in said
     assert (tmp_path / "killed").exists()
 
 

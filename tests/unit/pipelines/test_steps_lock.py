@@ -52,9 +52,20 @@ def test_a_killed_process_holds_nothing(tmp_path, holder):
         pass
 
 
-def test_waiting_gets_the_warehouse_when_its_run_ends(tmp_path):
-    with hold(tmp_path, 1.0), exclusive(tmp_path, wait_seconds=30):
+def test_waiting_says_for_whom_and_gets_the_warehouse_when_its_run_ends(tmp_path):
+    said: list[str] = []
+    with hold(tmp_path, 1.0) as holder, exclusive(tmp_path, wait_seconds=30, tell=said.append):
         pass
+    (line,) = said
+    assert line.startswith(f"waiting up to 30 s for process {holder.pid} on ")
+    assert line.endswith(f", which has the warehouse {tmp_path}")
+
+
+def test_who_does_not_wait_says_nothing(tmp_path, holder):
+    said: list[str] = []
+    with pytest.raises(WarehouseBusy), exclusive(tmp_path, tell=said.append):
+        pass
+    assert said == []
 
 
 def test_an_exception_releases_it(tmp_path):
