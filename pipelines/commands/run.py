@@ -51,7 +51,7 @@ Examples:
 @click.option("--out", metavar="FILE", type=click.Path(dir_okay=False), help="Write to FILE, not to stdout.")
 @click.option(
     "--limit", default=50, show_default=True, metavar="N", type=click.IntRange(min=0),
-    help="Most rows of a table, or trends of --why, shown; 0 for all.",
+    help="Most rows of a table (the largest of each query), or trends of --why, shown; 0 for all.",
 )  # fmt: skip
 @click.option(
     "--on-bad-rows",

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pipelines.showing.largest import has_sizes, largest
 from pipelines.showing.numbers import number, plain
 from pipelines.showing.rows import rows_of
 from pipelines.showing.visible import visible
@@ -23,8 +24,8 @@ _INSTANT = timedelta(microseconds=1)
 
 
 def show_results(results: pa.Table, out: IO[str], limit: int) -> None:
-    """Result rows (the columns of `hamlet_core.run`) as a table; `limit` rows at most, 0 for all."""
-    shown = results.slice(0, limit) if limit else results
+    """Result rows (the columns of `hamlet_core.run`) as a table; the largest `limit` rows at most, 0 for all."""
+    shown = largest(results, limit)
     rows = list(rows_of(shown))
     modular = any(row["fingerprint"] is not None for row in rows)
     titles = ("query", "window", "group", "aggregate", "value", *(("fingerprint",) if modular else ()))
@@ -34,7 +35,8 @@ def show_results(results: pa.Table, out: IO[str], limit: int) -> None:
         for row in rows
     ]
     print_table(titles, lines, out, right=("value", "fingerprint"))
-    print(_count(results.num_rows, len(rows)), file=out)
+    which = "largest" if has_sizes(results) else "first"
+    print(_count(results.num_rows, len(rows), which), file=out)
 
 
 def show_any(table: pa.Table, out: IO[str], limit: int) -> None:
@@ -43,7 +45,7 @@ def show_any(table: pa.Table, out: IO[str], limit: int) -> None:
     rows = [[cell(value) for value in row.values()] for row in _rows(shown)]
     right = [field.name for field in table.schema if _is_number(field.type)]
     print_table(table.column_names, rows, out, right=right)
-    print(_count(table.num_rows, len(rows)), file=out)
+    print(_count(table.num_rows, len(rows), "first"), file=out)
 
 
 def print_table(
@@ -143,9 +145,9 @@ def _rows(table: pa.Table) -> Iterable[dict[str, Any]]:
         return rows_of(unique)
 
 
-def _count(total: int, shown: int) -> str:
+def _count(total: int, shown: int, which: str) -> str:
     rows = f"{total:,} {'row' if total == 1 else 'rows'}"
-    return rows if shown == total else f"{rows}, the first {shown:,} shown (--limit 0 shows all)"
+    return rows if shown == total else f"{rows}, the {which} {shown:,} shown (--limit 0 shows all)"
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.showing.formats import write_csv, write_json, write_parquet
+from pipelines.showing.largest import largest
 from pipelines.showing.numbers import number, plain
-from pipelines.showing.people import cell, group, show_any, window
+from pipelines.showing.people import cell, group, show_any, show_results, window
 from pipelines.showing.rejected import summary
 from pipelines.showing.story import questions, tell
 
@@ -203,3 +204,64 @@ def test_a_story_shows_the_largest_first_in_the_order_of_return() -> None:
         ["[30,", "40)", "x", "4", "6"],
         ["[20,", "30)", "x", "3", "7"],
     ]
+
+
+def of_query(
+    query: str, *counts: tuple[int | None, float | None], aggregates: int = 1
+) -> list[dict[str, Any]]:
+    """A window for each (sign, log2) of the first aggregate; the others are as large in the first window as may be."""
+    return [
+        {
+            "query": query, "window_start": start, "window_end": start + 1, "group_key": "{}",
+            "aggregate": f"A{number}", "value": None, "exact": None, "fingerprint": None,
+            "sign": sign if number == 0 else 1, "log2": log2 if number == 0 else 1e6 - start,
+        }
+        for start, (sign, log2) in enumerate(counts)
+        for number in range(aggregates)
+    ]  # fmt: skip
+
+
+def chosen(rows: list[dict[str, Any]], limit: int) -> list[tuple[str, int]]:
+    """Query and window of each row that is shown."""
+    shown = largest(pa.Table.from_pylist(rows), limit)
+    return [(row["query"], row["window_start"]) for row in shown.to_pylist()]
+
+
+def test_the_largest_are_shown_by_sign_and_logarithm_in_the_order_of_the_results() -> None:
+    sizes = [
+        (-1, 5000.0),
+        (1, -3.0),
+        (None, None),
+        (1, 5000.5),
+        (0, None),
+        (-1, -2.0),
+        (1, 5000.25),
+        (-1, 3.0),
+    ]
+    downwards = [3, 6, 1, 4, 5, 7, 0, 2]
+    for limit in range(1, 8):
+        assert chosen(of_query("q", *sizes), limit) == [("q", one) for one in sorted(downwards[:limit])]
+
+
+def test_queries_take_turns_and_windows_are_whole() -> None:
+    rows = of_query("z", *((1, float(n)) for n in range(9)), aggregates=2)
+    rows += of_query("a", (1, 1.0)) + of_query("m", (1, 2.0), (1, 3.0), (1, 1.0))
+    assert chosen(rows, 8) == [("z", 7), ("z", 7), ("z", 8), ("z", 8), ("a", 0), ("m", 0), ("m", 1)]
+    assert chosen(rows, 4) == [("z", 8), ("z", 8), ("a", 0), ("m", 1)]
+    assert chosen(rows, 1) == [("z", 8)]
+    assert chosen(rows, 0) == chosen(rows, len(rows)) == [(row["query"], row["window_start"]) for row in rows]
+
+
+@pytest.mark.parametrize(("sign", "word"), [(1, "largest"), (None, "first")])
+def test_the_last_line_says_which_rows_are_shown(sign: int | None, word: str) -> None:
+    out = io.StringIO()
+    show_results(pa.Table.from_pylist(of_query("q", (sign, 1.0), (sign, 2.0))), out, 1)
+    assert out.getvalue().splitlines()[-1] == f"2 rows, the {word} 1 shown (--limit 0 shows all)"
+
+
+def test_a_story_tells_the_largest_and_not_the_farthest_below_zero() -> None:
+    rows = of_query("q", (-1, 9.0), (1, 2.0), (1, 3.0), (0, None))
+    out = io.StringIO()
+    tell(pa.Table.from_pylist(rows), "", [("q", ("A0",))], out)
+    lines = [line.split()[:2] for line in out.getvalue().splitlines() if line.startswith(" [")]
+    assert lines == [["[2,", "3)"], ["[1,", "2)"], ["[3,", "4)"]]
