@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import IO, TYPE_CHECKING
 
 import click
@@ -34,6 +35,7 @@ EPILOG = """\b
 Examples:
   hamlet run my.hamlet --events trips.csv --time at --type kind
   hamlet run my.hamlet --events days/ --time date --type-value Day --arithmetic exact --format json
+  hamlet run my.hamlet --events trips.csv --query jams --wide --format csv --out jams.csv
   zcat trips.csv.gz | hamlet run my.hamlet --events -
   hamlet run my.hamlet --events trips.csv --why '{"district":"Harbour"}' 2026-03-02T08:00
 """
@@ -46,6 +48,11 @@ Examples:
 @evaluation_options
 @click.option(
     "--query", "queries", multiple=True, metavar="NAME", help="Only this query of WORKLOAD; may be repeated."
+)
+@click.option(
+    "--wide",
+    is_flag=True,
+    help="One row per window and group, a column per aggregate; to json, csv or parquet of one query at a time.",
 )
 @format_option
 @click.option("--out", metavar="FILE", type=click.Path(dir_okay=False), help="Write to FILE, not to stdout.")
@@ -81,6 +88,7 @@ def run(
     choice: str,
     arithmetic: str,
     queries: tuple[str, ...],
+    wide: bool,
     format_: str,
     out: str | None,
     limit: int,
@@ -98,11 +106,14 @@ def run(
     schema = schema_of(columns)
     asked = _chosen(hamlet_core.parse(read_workload(workload).text), queries)
     check_output(format_, out)
+    if wide:
+        _check_wide(asked, format_, why)
     table = _events(asked, events_at(events), columns, schema, on_bad_rows)
     if why is not None:
         _why(asked, table, schema, why, format_, limit)
-    elif table is None:
-        write(hamlet_core.result_schema(_no_time()).empty_table(), format_, out, _show, limit)
+        return
+    if table is None:
+        results = hamlet_core.result_schema(_no_time()).empty_table()
     else:
         for line in advice(hamlet_core.plan(asked), table, schema):
             click.echo(f"Warning: {visible(line)}", err=True)
@@ -110,7 +121,9 @@ def run(
         chosen = engine or _engine(table.num_rows)
         options = {"engine": chosen, "arithmetic": arithmetic, **sharing}
         results = hamlet_core.run(asked, table, schema=schema, **options)
-        write(results, format_, out, _show, limit)
+    if wide and format_ != "table":
+        results = _turned(results, asked, table, schema, exact=arithmetic == "exact")
+    write(results, format_, out, partial(_show, queries=_names(asked) if wide else None), limit)
 
 
 def _engine(events: int) -> str:
@@ -132,7 +145,7 @@ def _engine(events: int) -> str:
 
 def _chosen(workload: Workload, names: tuple[str, ...]) -> Workload:
     """The queries of these names, in the order of the text; all, if none is named."""
-    known = [query.name for query in workload.queries]
+    known = _names(workload)
     for name in names:
         if name not in known:
             raise click.UsageError(f"WORKLOAD has no query {name!r}, only {', '.join(known)}.")
@@ -194,10 +207,49 @@ def _why(
         show_trends(found, sys.stdout)
 
 
-def _show(results: pa.Table, out: IO[str], limit: int) -> None:
-    from pipelines.showing.people import show_results  # only who wants a table waits for what draws it
+def _check_wide(workload: Workload, format_: str, why: tuple[str, str] | None) -> None:
+    """Refuse what has no wide form, before any work is done."""
+    if why is not None:
+        raise click.UsageError("--why lists trends, which have no --wide form: give one of them.")
+    if format_ != "table" and len(names := _names(workload)) > 1:
+        raise click.UsageError(
+            f"--wide --format {format_} holds one table, and each query has its own: give --query, one of {', '.join(names)}."
+        )
 
-    show_results(results, out, limit)
+
+def _turned(
+    results: pa.Table, workload: Workload, events: pa.Table | None, schema: EventSchema, *, exact: bool
+) -> pa.Table:
+    """The results of the one query as the wide table that a pipeline would publish, without where they come from."""
+    import pyarrow as pa
+
+    import hamlet_core
+    from pipelines.wide import group_types, wide_shape, widened
+    from resources.tables import Table
+
+    (plan,) = hamlet_core.plan(workload)
+    unknown = {name: pa.string() for name in plan.group_by}
+    groups = unknown if events is None else group_types(plan, events.schema, schema)
+    table = Table(plan.name, f"Query {plan.name}: one row per window and group.", ())
+    time_type = results.schema.field("window_start").type
+    return widened(results, wide_shape(plan, table, groups, time_type, exact=exact))
+
+
+def _show(results: pa.Table, out: IO[str], limit: int, queries: list[str] | None) -> None:
+    """Results as one table, or as one per query."""
+    from pipelines.showing.people import (  # only who wants a table waits for what draws it
+        show_results,
+        show_wide,
+    )
+
+    if queries is None:
+        show_results(results, out, limit)
+    else:
+        show_wide(results, out, limit, queries)
+
+
+def _names(workload: Workload) -> list[str]:
+    return [query.name for query in workload.queries]
 
 
 def _no_time() -> pa.DataType:

@@ -45,10 +45,10 @@ def ranked(results: pa.Table) -> Ranking:
     return Ranking(first, length, query, np.lexsort((-size, -sign, query)))
 
 
-def largest(results: pa.Table, limit: int) -> pa.Table:
+def largest(results: pa.Table, limit: int, *, wide: bool = False) -> pa.Table:
     """At most `limit` rows (0: all) in their order: queries take turns, each with its largest window and group left.
 
-    Windows and groups are whole, except for one that is larger than the limit.
+    Windows and groups are whole, except for one that is larger than the limit; `wide` counts each as one row.
     """
     if not limit or results.num_rows <= limit:
         return results
@@ -56,7 +56,7 @@ def largest(results: pa.Table, limit: int) -> pa.Table:
     query = ranking.query[ranking.order]
     turn = np.arange(len(query)) - np.searchsorted(query, query)
     chosen = ranking.order[np.lexsort((query, turn))]
-    whole = int((ranking.length[chosen].cumsum() <= limit).sum())
+    whole = limit if wide else int((ranking.length[chosen].cumsum() <= limit).sum())
     if not whole:
         return results.slice(ranking.first[chosen[0]], limit)
     rows = [

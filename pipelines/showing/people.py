@@ -8,12 +8,13 @@ from datetime import date, datetime, timedelta
 from typing import IO, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.showing.largest import has_sizes, largest
+from pipelines.showing.largest import has_sizes, largest, ranked
 from pipelines.showing.numbers import number, plain
 from pipelines.showing.rows import rows_of
 from pipelines.showing.visible import visible
@@ -37,6 +38,33 @@ def show_results(results: pa.Table, out: IO[str], limit: int) -> None:
     print_table(titles, lines, out, right=("value", "fingerprint"))
     which = "largest" if has_sizes(results) else "first"
     print(_count(results.num_rows, len(rows), which), file=out)
+
+
+def show_wide(results: pa.Table, out: IO[str], limit: int, queries: Iterable[str]) -> None:
+    """Result rows as a table per query: a line per window and group, the largest `limit` of all at most, 0 for all."""
+    shown = largest(results, limit, wide=True)
+    which = "largest" if has_sizes(results) else "first"
+    for name in queries:
+        found, mine = (one.filter(pc.equal(one.column("query"), name)) for one in (results, shown))
+        ranking, rows = ranked(mine), list(rows_of(mine))
+        ends = ranking.first + ranking.length
+        places = [rows[first:end] for first, end in zip(ranking.first, ends, strict=True)]
+        print(f"{visible(name)}:", file=out)
+        print_places(places, out)
+        print(_count(len(ranked(found).first), len(places), which), file=out)
+
+
+def print_places(places: Sequence[Sequence[Mapping[str, Any]]], out: IO[str]) -> None:
+    """Windows and groups of one query, each given as its rows: a line each, aggregates side by side."""
+    if not places:
+        return
+    groups = [json.loads(rows[0]["group_key"]) for rows in places]
+    labels = [row["aggregate"] for row in places[0]]
+    lines = [
+        (window(rows[0]), *map(cell, values.values()), *map(number, rows))
+        for rows, values in zip(places, groups, strict=True)
+    ]
+    print_table(("window", *groups[0], *labels), lines, out, right=labels)
 
 
 def show_any(table: pa.Table, out: IO[str], limit: int) -> None:
@@ -147,7 +175,9 @@ def _rows(table: pa.Table) -> Iterable[dict[str, Any]]:
 
 def _count(total: int, shown: int, which: str) -> str:
     rows = f"{total:,} {'row' if total == 1 else 'rows'}"
-    return rows if shown == total else f"{rows}, the {which} {shown:,} shown (--limit 0 shows all)"
+    if shown == total:
+        return rows
+    return f"{rows}, {f'the {which} {shown:,}' if shown else 'none'} shown (--limit 0 shows all)"
 
 
 def _is_number(kind: pa.DataType) -> bool:

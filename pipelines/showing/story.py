@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from typing import IO
@@ -11,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.showing.largest import ranked
-from pipelines.showing.numbers import number
-from pipelines.showing.people import print_table, window
+from pipelines.showing.people import print_places
 from pipelines.showing.rows import rows_of
 
 _COMMENT = re.compile(r"^\s*(?:--|#)\s?(.*)$")
@@ -50,13 +48,7 @@ def tell(results: pa.Table, text: str, queries: Iterable[tuple[str, tuple[str, .
         print(f"{len(ranking.order):,} windows and groups; the largest by {labels[0]}:", file=out)
         chosen = ranking.order[:SHOWN]
         places = [list(rows_of(mine.slice(ranking.first[one], ranking.length[one]))) for one in chosen]
-        groups = [json.loads(rows[0]["group_key"]) for rows in places]
-        names = tuple(groups[0]) if groups else ()
-        lines = [
-            (window(rows[0]), *(str(group[one]) for one in names), *map(number, rows))
-            for rows, group in zip(places, groups, strict=True)
-        ]
-        print_table(("window", *names, *labels), lines, out, right=labels)
+        print_places(places, out)
 
 
 def _ordered(results: pa.Table, labels: tuple[str, ...]) -> pa.Table:

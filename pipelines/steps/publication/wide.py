@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from hamlet_core.errors import InvariantError
 from pipelines.settings import JobSettings
 from pipelines.spans import Span
-from pipelines.steps.publication.shape import WideShape, wide_shapes
-from pipelines.steps.publication.values import widened
+from pipelines.steps.publication.shape import wide_shapes
 from pipelines.steps.slices import results_filter
+from pipelines.wide import WideShape, widened
 from resources import tables
 from resources.tables import Table
 from resources.warehouse import Warehouse, passed

@@ -17,7 +17,7 @@ import pytest
 from pipelines.showing.formats import write_csv, write_json, write_parquet
 from pipelines.showing.largest import largest
 from pipelines.showing.numbers import number, plain
-from pipelines.showing.people import cell, group, show_any, show_results, window
+from pipelines.showing.people import cell, group, show_any, show_results, show_wide, window
 from pipelines.showing.rejected import summary
 from pipelines.showing.story import questions, tell
 
@@ -257,6 +257,30 @@ def test_the_last_line_says_which_rows_are_shown(sign: int | None, word: str) ->
     out = io.StringIO()
     show_results(pa.Table.from_pylist(of_query("q", (sign, 1.0), (sign, 2.0))), out, 1)
     assert out.getvalue().splitlines()[-1] == f"2 rows, the {word} 1 shown (--limit 0 shows all)"
+
+
+def test_wide_a_window_and_group_is_one_row_of_the_limit_and_each_query_a_table() -> None:
+    rows = of_query("z", *((1, float(n)) for n in range(3)), aggregates=2) + of_query("a", (1, 1.0))
+    for row in rows:
+        row["group_key"] = '{"g":null}'
+    out = io.StringIO()
+    show_wide(pa.Table.from_pylist(rows), out, 3, ["z", "a", "none", "m"])
+    words = [line.split() for line in out.getvalue().splitlines() if "──" not in line]
+    assert words == [
+        ["z:"],
+        ["window", "g", "A0", "A1"],
+        ["[1,", "2)", "NULL", "2.0000e0", "4.9503e301029"],
+        ["[2,", "3)", "NULL", "4.0000e0", "2.4752e301029"],
+        ["3", "rows,", "the", "largest", "2", "shown", "(--limit", "0", "shows", "all)"],
+        ["a:"],
+        ["window", "g", "A0"],
+        ["[0,", "1)", "NULL", "2.0000e0"],
+        ["1", "row"],
+        *(["none:"], ["0", "rows"], ["m:"], ["0", "rows"]),
+    ]
+    out = io.StringIO()
+    show_wide(pa.Table.from_pylist(rows), out, 1, ["z", "a"])
+    assert out.getvalue().splitlines()[-1] == "1 row, none shown (--limit 0 shows all)"
 
 
 def test_a_story_tells_the_largest_and_not_the_farthest_below_zero() -> None:

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hamlet_core import run
 from hamlet_core.errors import InvariantError
+from pipelines.cli import main
 from pipelines.querying import query
 from pipelines.reading import ColumnOptions
 from pipelines.settings import ExecuteOptions, JobSettings, NamedWorkload, Source
@@ -30,6 +32,7 @@ TRICKY = (
     "🚲 outside", "'; DROP TABLE events; --", "${jndi}", "{{ x }}", " ", '{"a":1}', "x" * 10_240, "\ufeff", "\u2028",
 )  # fmt: skip
 UTC_US = pa.timestamp("us", "UTC")
+PROVENANCE = ("day", "workload", "workload_hash", "run_id", "events_version")
 DAY = datetime(2026, 1, 5, tzinfo=UTC)
 
 
@@ -361,6 +364,40 @@ def test_names_are_typed_without_quotes_and_never_shared() -> None:
     assert len({name.lower() for name in names}) == len(pairs)
     assert [name for name in names if not name.isidentifier() or not name.isascii() or len(name) > 100] == []
     assert names[0] == "a__b"
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "scaled"])
+def test_wide_results_of_a_run_are_the_published_table_without_its_provenance(
+    tmp_path: Path, arithmetic: str
+) -> None:
+    text = "q: RETURN COUNT(*), AVG(b.v), MAX(b.number) PATTERN SEQ(A a, B b+) GROUP-BY text, moment, number WITHIN 1 d"
+    values = {
+        "text": pa.array([*TRICKY[1:4], "x"]), "moment": KINDS["moment"].slice(0, 4), "number": pa.array([1, None, 3, 4]),
+    }  # fmt: skip
+    events = events_of(values)
+    publish(settings_of(tmp_path, text, arithmetic=arithmetic), events)
+    pq.write_table(events, tmp_path / "events.parquet")
+    (tmp_path / "rides.hamlet").write_text(text, encoding="utf-8")
+    given = [str(tmp_path / "rides.hamlet"), "--events", str(tmp_path / "events.parquet")]
+    shape = [
+        "--wide",
+        "--format",
+        "parquet",
+        "--out",
+        str(tmp_path / "q.parquet"),
+        "--arithmetic",
+        arithmetic,
+    ]
+    assert main(["run", *given, *shape]) == 0
+    found = pq.read_table(tmp_path / "q.parquet")
+    published = Warehouse(tmp_path).rows("rides__q")
+    assert found.num_rows == 12
+    assert found.schema.names == published.schema.names[: -len(PROVENANCE)]
+    assert published.schema.names[-len(PROVENANCE) :] == list(PROVENANCE)
+    kept = published.drop_columns(list(PROVENANCE))
+    assert found.schema.remove_metadata() == kept.schema.remove_metadata()
+    assert found.field("count").metadata == {b"comment": b"COUNT(*)"}
+    assert sorted(map(str, found.to_pylist())) == sorted(map(str, kept.to_pylist()))
 
 
 def test_a_shape_is_known_before_any_run(tmp_path: Path) -> None:

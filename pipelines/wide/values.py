@@ -1,4 +1,4 @@
-"""Rows of `trend_aggregates` of one query -> rows of its wide table: aggregates side by side, group keys as types."""
+"""Result rows of one query -> rows of its wide table: aggregates side by side, group keys as types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.steps.publication.shape import Grouped, Kept, Measured, Origin, WideShape
+from pipelines.wide.shape import Grouped, Kept, Measured, Origin, WideShape
 
 _DAY = 86_400_000_000
 
