@@ -92,11 +92,10 @@ def _problems(case: Case, settings: JobSettings) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="hamlet-case-") as scratch:
         place = Path(scratch, "events.csv")
         place.write_text(case.events, encoding="utf-8")
-        numeric = frozenset(name for plan in plans for name in plan.numeric_columns)
-        events, rejected = read_all(discover(place), None, options, numeric)
-    for row in rejected.to_pylist():
+        events = read_all(discover(place), None, options, settings.workload.read, settings.workload.numeric)
+    for row in events.rejected.to_pylist():
         yield f"row {row['row_number']} of the events is none: {row['reason']}"
-    found = _found(settings, events)
+    found = _found(settings, events.good)
     for row in case.rows:
         name = row.query or plans[0].name
         if row.query is None and len(plans) > 1:

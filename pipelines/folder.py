@@ -100,12 +100,44 @@ class StreamSettings(_Settings):
         default=None, description="The one event type of files without a type column"
     )
     time_unit: str = Field(default="s", description="Unit of an integer time column: us, ms, s, min, h or d")
+    columns: dict[str, str] = Field(
+        default={},
+        description="What columns hold, whatever their values look like: integer, double, string, boolean, date, timestamp",
+    )
+    time_format: str | None = Field(default=None, description="How times are written, such as %d/%m/%Y %H:%M")
+    zone: str = Field(default="UTC", description="Zone of times that name none, such as Europe/Berlin")
+    type_trim: bool = Field(default=False, description="Blanks around event types do not count")
+    type_case: Literal["lower", "upper"] | None = Field(default=None, description="Case of event types")
+    unique: tuple[str, ...] = Field(
+        default=(), description="A key: of events that agree in these columns the first is kept"
+    )
+    strict: bool = Field(
+        default=False,
+        description="A bad value rejects its row also in columns that no query reads, where else it is left empty",
+    )
     wait_seconds: float = Field(
         default=3600.0, ge=0, description="How long a run waits for another one of the warehouse"
     )
     expectations: ExpectationSettings = Field(
         default=ExpectationSettings(), description="What must hold of the events, besides what always must"
     )
+
+    @property
+    def options(self) -> ColumnOptions:
+        """How the files are read. Raises StreamError for what cannot be."""
+        return ColumnOptions(
+            self.time,
+            self.type,
+            self.type_value,
+            self.time_unit,
+            types=tuple(self.columns.items()),
+            time_format=self.time_format,
+            zone=self.zone,
+            type_trim=self.type_trim,
+            type_case=self.type_case,
+            unique=self.unique,
+            strict=self.strict,
+        )
 
 
 class SampleSettings(_Settings):
@@ -196,9 +228,14 @@ class WorkloadFolder:
             hint = f"write {STREAM_FILE} with at least `events: FILE or FOLDER` beside the workloads"
             raise SettingsError(f"the folder {root} has no {STREAM_FILE}", code="E533", hint=hint)
         stream = StreamSettings(**_checked(StreamSettings, place))
-        stream.expectations.value  # noqa: B018 - looked at for nonsense
+        stream.expectations.value, stream.options  # noqa: B018 - looked at for nonsense
         files = sorted(root.glob(f"*{WORKLOAD_SUFFIX}"))
         return cls(root, stream, tuple(_told_apart(_workload(file) for file in files)))
+
+    @property
+    def sound(self) -> tuple[NamedWorkload, ...]:
+        """The workloads without a mistake."""
+        return tuple(one.workload for one in self.workloads if one.problem is None)
 
     @property
     def warehouse(self) -> Path | str:
@@ -208,9 +245,7 @@ class WorkloadFolder:
     @property
     def source(self) -> Source:
         """Where events come from."""
-        stream = self.stream
-        options = ColumnOptions(stream.time, stream.type, stream.type_value, stream.time_unit)
-        return Source(str(place_of(stream.events, self.root)), options)
+        return Source(str(place_of(self.stream.events, self.root)), self.stream.options)
 
     def named(self, name: str) -> FolderWorkload:
         """One workload. Raises SettingsError if there is none of that name, and the problem it has."""

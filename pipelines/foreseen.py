@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pipelines.assets.place import Place, span_of
@@ -12,6 +13,7 @@ from pipelines.reading import discover
 from pipelines.spans import Span
 from pipelines.steps.execution.computed import Computed, Stale, stale
 from pipelines.steps.ingestion.ledger import Ledger
+from pipelines.steps.planning import needs_of
 from resources.warehouse import Warehouse
 
 
@@ -32,7 +34,8 @@ def foresee(folder: Path, workload: str, partitions: tuple[str, str] | None = No
         span = span_of(place.partitions, tags)
     settings, warehouse = read.settings(workload, span), Warehouse(read.warehouse)
     ledger = Ledger.of(warehouse)
-    sifted = ledger.sift(discover(read.source.path, ledger.known))
+    judges = partial(read.source.options.judges, read=needs_of(read.sound).reads(warehouse))
+    sifted = ledger.sift(discover(read.source.path, ledger.known), judges)
     reasons = stale(warehouse, settings, Computed.of(warehouse, workload))
     names = [plan.name for plan in settings.workload.plans]
     return Foreseen(

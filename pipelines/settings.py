@@ -50,6 +50,16 @@ class NamedWorkload:
         return plan(self.text)
 
     @property
+    def read(self) -> frozenset[str]:
+        """The columns that its queries read."""
+        return frozenset(name for query in self.plans for name in query.columns)
+
+    @property
+    def numeric(self) -> frozenset[str]:
+        """Of these, those that must be numbers."""
+        return frozenset(name for query in self.plans for name in query.numeric_columns)
+
+    @property
     def hash(self) -> str:
         """SHA-256 of the canonical text: layout and comments do not matter."""
         return _hash(self.text)

@@ -38,6 +38,7 @@ MIGRATIONS: Mapping[str, tuple[Migration, ...]] = {
         Migration(("days",), tables.LEDGER.checks),
         Migration(("size", "modified")),
         Migration(("replaces", "removed_days")),
+        Migration(("faults",)),
     ),
     tables.PLAN.name: (Migration(("position",), tables.PLAN.checks),),
     tables.DECISIONS.name: (

@@ -145,6 +145,11 @@ LEDGER = Table(
             pa.list_(pa.date32()),
             "UTC days of events that an earlier reading of the file had, and this one has not",
         ),
+        Column(
+            "faults",
+            pa.list_(pa.struct([("column", pa.string()), ("values", pa.int64()), ("refused", pa.bool_())])),
+            "values that do not fit their column: whether each cost its event, or is NULL as no query reads it",
+        ),
     ),
     checks=(
         known("source_file", "path", "fingerprint", "rows", "rejected", "ingested_at"),

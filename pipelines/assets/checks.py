@@ -53,7 +53,9 @@ def events_expectations(
         if context.run.job_name == INGEST_JOB:
             days = last_days(warehouse)
         else:
-            days = days_of(tags, max((plan.within for plan in pipeline.plans()), default=0))
+            days = days_of(
+                tags, max((query.within for one in pipeline.workloads() for query in one.plans), default=0)
+            )
         report = check_events(spark.session(), warehouse, pipeline.expectations(), days)
     return _suite_result(context, "events", report, _DAMAGED_EVENTS)
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import dagster as dg
 from pydantic import Field, PrivateAttr
 
-from hamlet_core import QueryPlan
 from hamlet_core.errors import HamletError
 from pipelines.ahead import expect_reading
 from pipelines.example import example_events, example_workload
@@ -61,12 +60,12 @@ class PipelineResource(dg.ConfigurableResource, ABC):
         """Where events come from."""
 
     @abstractmethod
-    def plans(self) -> tuple[QueryPlan, ...]:
-        """All queries that read the table of events."""
+    def workloads(self) -> tuple[NamedWorkload, ...]:
+        """All workloads without a mistake that read the table of events."""
 
     def needs(self) -> Needs:
-        """What these queries want of the table."""
-        return needs_of(self.plans())
+        """What their queries want of the table."""
+        return needs_of(self.workloads())
 
     def expectations(self) -> Expectations:
         """What the user expects of the events; nothing, as long as nothing is said."""
@@ -125,10 +124,9 @@ class FolderConfiguration(PipelineResource):
         """The files of events that all workloads of the folder read."""
         return self._read().source
 
-    def plans(self) -> tuple[QueryPlan, ...]:
-        """The queries of all workloads without a mistake."""
-        sound = [one.workload for one in self._read().workloads if one.problem is None]
-        return tuple(plan for workload in sound for plan in workload.plans)
+    def workloads(self) -> tuple[NamedWorkload, ...]:
+        """Those of the folder."""
+        return self._read().sound
 
     def expectations(self) -> Expectations:
         """As pipeline.yaml says."""
@@ -159,6 +157,18 @@ class PipelineConfiguration(PipelineResource):
     type: str = Field(default="", description="Column with the event type; default: type")
     type_value: str = Field(default="", description="The one event type of files without a type column")
     time_unit: str = Field(default="s", description="Unit of an integer time column: us, ms, s, min, h or d")
+    columns: dict[str, str] = Field(
+        default={},
+        description="What columns hold: integer, double, string, boolean, date or timestamp; default: as their values look",
+    )
+    time_format: str = Field(default="", description="How times are written; default: ISO 8601")
+    zone: str = Field(default="UTC", description="Zone of times that name none")
+    type_trim: bool = Field(default=False, description="Blanks around event types do not count")
+    type_case: str = Field(default="", description="lower or upper: what event types are made")
+    unique: list[str] = Field(default=[], description="A key: of events that agree in it the first is kept")
+    strict: bool = Field(
+        default=False, description="Bad values reject rows also in columns that no query reads"
+    )
     warehouse: str = Field(default=_WAREHOUSE, description="Folder of the Delta tables: a path or a URI")
     engine: str = Field(
         default=_EXECUTE.engine, description="Engine that computes: hamlet, greta or two_step"
@@ -190,6 +200,13 @@ class PipelineConfiguration(PipelineResource):
             type=options.type or "",
             type_value=options.type_value or "",
             time_unit=options.time_unit,
+            columns=dict(options.types),
+            time_format=options.time_format or "",
+            zone=options.zone,
+            type_trim=options.type_trim,
+            type_case=options.type_case or "",
+            unique=list(options.unique),
+            strict=options.strict,
             warehouse=str(settings.warehouse),
             engine=execute.engine,
             policy=execute.policy,
@@ -210,13 +227,25 @@ class PipelineConfiguration(PipelineResource):
 
     def source(self) -> Source:
         """The files of events."""
-        options = ColumnOptions(self.time or None, self.type or None, self.type_value or None, self.time_unit)
+        options = ColumnOptions(
+            self.time or None,
+            self.type or None,
+            self.type_value or None,
+            self.time_unit,
+            types=tuple(self.columns.items()),
+            time_format=self.time_format or None,
+            zone=self.zone,
+            type_trim=self.type_trim,
+            type_case=self.type_case or None,
+            unique=tuple(self.unique),
+            strict=self.strict,
+        )
         path = self.events or str(example_events(self.location()))
         return Source(path, options)
 
-    def plans(self) -> tuple[QueryPlan, ...]:
-        """The queries of the workload."""
-        return self._workload().plans
+    def workloads(self) -> tuple[NamedWorkload, ...]:
+        """The one that is configured."""
+        return (self._workload(),)
 
     def needs(self) -> Needs:
         """What the queries want of the table; the workload is alone, so that columns it cannot read stop the run."""

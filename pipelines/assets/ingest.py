@@ -9,7 +9,8 @@ from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
 from pipelines.assets.presenting import say, stored_schema, table_spec, telling, written
 from pipelines.checks.rules import cell
-from pipelines.steps.ingestion.ingest import IngestReport, ingest
+from pipelines.showing.rejected import left_empty
+from pipelines.steps.ingestion.ingest import IngestedFile, IngestReport, ingest
 from pipelines.steps.metrics import ingest_metrics
 from resources import tables
 from resources.spark import SparkResource
@@ -78,7 +79,9 @@ def _summary(report: IngestReport) -> str:
         f"ingest: {len(report.files)} new files, {report.rows:,} events, {report.rejected:,} rows rejected"
     ]
     parts += [f"{file.name} has no rows" for file in report.files if not file.rows + file.rejected]
-    parts += [f"{file.name} had grown and was read again" for file in report.files if file.again]
+    parts += [f"{file.name} {file.again} and was read again" for file in report.files if file.again]
+    parts += [f"{name} is gone: its bad values stay as they were judged" for name in report.lost]
+    parts += [left_empty(report.empty)] if report.empty else []
     parts += [f"{file.name}: {file.reason}" for file in (*report.skipped, *report.waiting)]
     parts += [f"{name} is no file of events" for name in report.ignored]
     if report.killed_ingests:
@@ -89,10 +92,20 @@ def _summary(report: IngestReport) -> str:
 def _page(report: IngestReport) -> str:
     lines = ["| file | events | rejected | remark |", "|---|---|---|---|"]
     lines += [
-        f"| {cell(file.name)} | {file.rows} | {file.rejected} |{' had grown: read again ' if file.again else ' '}|"
+        f"| {cell(file.name)} | {file.rows} | {file.rejected} | {cell('; '.join(_remarks(file)))} |"
         for file in report.files
+    ]
+    lines += [
+        f"| {cell(name)} | | | is gone: its bad values stay as they were judged |" for name in report.lost
     ]
     lines += [f"| {cell(file.name)} | | | {cell(file.reason)} |" for file in report.skipped]
     lines += [f"| {cell(file.name)} | | | waits: {cell(file.reason)} |" for file in report.waiting]
     lines += [f"| {cell(name)} | | | ignored: no CSV, JSON lines or Parquet |" for name in report.ignored]
     return "\n".join(lines)
+
+
+def _remarks(file: IngestedFile) -> Iterator[str]:
+    if file.again:
+        yield f"{file.again} and was read again"
+    if file.empty:
+        yield left_empty(file.empty)

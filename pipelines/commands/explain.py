@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from pipelines.commands.inputs import events_at
 from pipelines.commands.options import (
     column_options,
-    columns_of,
     debug_option,
     schema_of,
     sharing_options,
@@ -15,6 +16,9 @@ from pipelines.commands.options import (
 )
 from pipelines.commands.workloads import read_workload
 from pipelines.showing.visible import visible
+
+if TYPE_CHECKING:
+    from pipelines.reading import ColumnOptions
 
 EPILOG = """\b
 Examples:
@@ -40,10 +44,7 @@ def explain(
     *,
     workload: str,
     events: tuple[str, ...],
-    time: str | None,
-    type_: str | None,
-    type_value: str | None,
-    time_unit: str,
+    columns: ColumnOptions,
     engine: str | None,
     policy: str,
     cost_model: str,
@@ -57,15 +58,19 @@ def explain(
     from hamlet_core.describe.sharing import decided_lines
     from hamlet_core.engines.registry import DEFAULT_ENGINE
     from pipelines.reading import discover, read_all
-    from pipelines.showing.rejected import summary
+    from pipelines.showing.rejected import left_empty, summary
 
     text = read_workload(workload).text
-    columns = columns_of(time, type_, type_value, time_unit)
-    numeric = frozenset(name for query in hamlet_core.plan(text) for name in query.numeric_columns)
+    plans = hamlet_core.plan(text)
+    read = frozenset(name for query in plans for name in query.columns)
+    numeric = {name for query in plans for name in query.numeric_columns}
     files = [file for path in events for file in discover(events_at(path))]
-    table, rejected = read_all(files, None, columns, numeric) if files else (None, None)
-    if table is not None and rejected is not None and rejected.num_rows:
-        click.echo(f"Left out {visible(summary(rejected, table.num_rows))}", err=True)
+    rows = read_all(files, None, columns, read, numeric) if files else None
+    table = rows.good if rows else None
+    if rows and rows.rejected.num_rows:
+        click.echo(f"Left out {visible(summary(rows.rejected, rows.good.num_rows))}", err=True)
+    if rows and rows.empty:
+        click.echo(visible(left_empty(rows.empty)), err=True)
     schema, engine = schema_of(columns), engine or DEFAULT_ENGINE
     sharing = {"policy": policy, "cost_model": cost_model, "choice": choice}
     shown = hamlet_core.explain(text, schema=schema, table=table, engine=engine, **sharing)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -43,23 +44,79 @@ warehouse_option = click.option(
 
 
 def column_options(command: Command) -> Command:
-    """--time, --type, --type-value and --time-unit."""
-    for option in (
-        click.option(
-            "--time-unit",
-            default="s",
-            show_default=True,
-            metavar="U",
-            help="Unit of an integer time column: us, ms, s, min, h or d.",
-        ),
-        click.option("--type-value", metavar="NAME", help="The one type of all events, if no column has it."),
-        click.option(
-            "--type", "type_", metavar="COL", help="The column with the event type.  [default: type]"
-        ),
-        click.option("--time", metavar="COL", help="The column with the event time.  [default: time]"),
+    """--time, --type and all else that says how files are read; the command gets them as one `columns`."""
+
+    @functools.wraps(command)
+    def with_columns(**given: Any) -> Any:
+        return command(columns=_columns({name: given.pop(name) for name in _COLUMN_PARAMETERS}), **given)
+
+    for option in reversed(
+        (
+            click.option("--time", metavar="COL", help="The column with the event time.  [default: time]"),
+            click.option(
+                "--type", "type_", metavar="COL", help="The column with the event type.  [default: type]"
+            ),
+            click.option(
+                "--type-value", metavar="NAME", help="The one type of all events, if no column has it."
+            ),
+            click.option(
+                "--time-unit",
+                default="s",
+                show_default=True,
+                metavar="U",
+                help="Unit of an integer time column: us, ms, s, min, h or d.",
+            ),
+            click.option(
+                "--time-format", metavar="F", help="How times are written, such as '%d/%m/%Y %H:%M'."
+            ),
+            click.option(
+                "--zone",
+                default="UTC",
+                show_default=True,
+                metavar="Z",
+                help="The zone of times that name none, such as Europe/Berlin.",
+            ),
+            click.option(
+                "--column",
+                "types",
+                multiple=True,
+                metavar="COL=TYPE",
+                help="What a column holds, whatever its values look like: integer, double, string, boolean, date or "
+                "timestamp; may be repeated.",
+            ),
+            click.option("--type-trim", is_flag=True, help="Blanks around event types do not count."),
+            click.option("--type-case", metavar="C", help="Make event types lower or upper case."),
+            click.option(
+                "--unique",
+                multiple=True,
+                metavar="COL",
+                help="A key: of events that agree in it the first is kept; repeated, a key of several columns.",
+            ),
+            click.option(
+                "--strict",
+                is_flag=True,
+                help="A bad value makes a bad row also in columns that no query reads, where else it is left empty.",
+            ),
+        )
     ):
-        command = option(command)
-    return command
+        option(with_columns)
+    return cast(Command, with_columns)
+
+
+_COLUMN_PARAMETERS = (
+    *("time", "type_", "type_value", "time_unit", "time_format", "zone"),
+    *("types", "type_trim", "type_case", "unique", "strict"),
+)
+
+
+def _columns(given: dict[str, Any]) -> ColumnOptions:
+    """The column options as readers take them; --type and --type-value exclude each other."""
+    from pipelines.reading import ColumnOptions, declared
+
+    column = given.pop("type_")
+    if column is not None and given["type_value"] is not None:
+        raise click.UsageError("--type names a column, --type-value the type itself: give one of them.")
+    return ColumnOptions(type=column, **given | {"types": tuple(map(declared, given["types"]))})
 
 
 def sharing_options(command: Command) -> Command:
@@ -125,15 +182,6 @@ def format_option(command: Command) -> Command:
         show_default=True,
         help="table is for people; the others carry every column and row.",
     )(command)
-
-
-def columns_of(time: str | None, type_: str | None, type_value: str | None, time_unit: str) -> ColumnOptions:
-    """The column options as readers take them; --type and --type-value exclude each other."""
-    from pipelines.reading import ColumnOptions
-
-    if type_ is not None and type_value is not None:
-        raise click.UsageError("--type names a column, --type-value the type itself: give one of them.")
-    return ColumnOptions(time=time, type=type_, type_value=type_value, time_unit=time_unit)
 
 
 def schema_of(options: ColumnOptions) -> EventSchema:

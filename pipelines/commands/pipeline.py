@@ -9,7 +9,6 @@ import click
 from pipelines.commands.failures import DEBUG
 from pipelines.commands.options import (
     column_options,
-    columns_of,
     debug_option,
     evaluation_options,
     warehouse_option,
@@ -18,6 +17,7 @@ from pipelines.commands.options import (
 from pipelines.commands.workloads import read_workload
 
 if TYPE_CHECKING:
+    from pipelines.reading import ColumnOptions
     from pipelines.settings import JobSettings
 
 EPILOG = """\b
@@ -51,10 +51,7 @@ def pipeline(
     workload: str,
     events: str,
     warehouse: str,
-    time: str | None,
-    type_: str | None,
-    type_value: str | None,
-    time_unit: str,
+    columns: ColumnOptions,
     engine: str | None,
     policy: str,
     cost_model: str,
@@ -73,7 +70,6 @@ def pipeline(
     from resources.storage import place_of
 
     given = read_workload(workload)
-    columns = columns_of(time, type_, type_value, time_unit)
     execute = ExecuteOptions(
         engine=engine or DEFAULT_ENGINE,
         policy=policy,

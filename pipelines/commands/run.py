@@ -12,7 +12,6 @@ import click
 from pipelines.commands.inputs import events_at, events_option
 from pipelines.commands.options import (
     column_options,
-    columns_of,
     debug_option,
     evaluation_options,
     format_option,
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hamlet_core import EventSchema, Workload
-    from pipelines.reading import ColumnOptions
+    from pipelines.reading import AllRows, ColumnOptions
 
 FEW = 500
 """Events that the reference engine takes in less time than kernels take to compile, whatever the query."""
@@ -78,10 +77,7 @@ def run(
     *,
     workload: str,
     events: str,
-    time: str | None,
-    type_: str | None,
-    type_value: str | None,
-    time_unit: str,
+    columns: ColumnOptions,
     engine: str | None,
     policy: str,
     cost_model: str,
@@ -102,7 +98,6 @@ def run(
     from hamlet_core.describe.warnings import advice
     from pipelines.showing.output import check_output, write
 
-    columns = columns_of(time, type_, type_value, time_unit)
     schema = schema_of(columns)
     asked = _chosen(hamlet_core.parse(read_workload(workload).text), queries)
     check_output(format_, out)
@@ -157,29 +152,34 @@ def _events(
 ) -> pa.Table | None:
     """All good rows of the files; None if no file has even a header."""
     import hamlet_core
-    from pipelines.reading import discover, infer_columns, read_all
+    from pipelines.reading import about_texts, decide, discover, evidence, explained, merge, read_all
 
-    files = discover(path)
-    numeric = frozenset(name for query in hamlet_core.plan(workload) for name in query.numeric_columns)
-    types = infer_columns(files, numeric, columns)
+    files, plans = discover(path), hamlet_core.plan(workload)
+    found = merge(evidence(file, columns) for file in files)
+    numbers = {name for query in plans for name in query.numeric_columns}
+    types = decide(found, columns, numbers)
     if types.names:
-        hamlet_core.check_columns(workload, types, schema)
-    good, rejected = read_all(files, types, columns)
-    _judge(rejected, good.num_rows, on_bad_rows)
+        with explained(about_texts(found, types, numbers)):
+            hamlet_core.check_columns(workload, types, schema)
+    rows = read_all(files, types, columns, frozenset(name for query in plans for name in query.columns))
+    _judge(rows, on_bad_rows)
     if not types.names:
         click.echo("No columns and no rows in the files.", err=True)
         return None
-    return good
+    return rows.good
 
 
-def _judge(rejected: pa.Table, good: int, on_bad_rows: str) -> None:
-    """Bad rows end the command, or are counted on stderr."""
-    from pipelines.showing.rejected import BadRows, summary
+def _judge(rows: AllRows, on_bad_rows: str) -> None:
+    """Bad rows end the command, or are counted on stderr, as values that are left out."""
+    from pipelines.showing.rejected import BadRows, left_empty, summary
 
+    rejected, good = rows.rejected, rows.good.num_rows
     if rejected.num_rows and on_bad_rows == "error":
         raise BadRows.among(rejected, good)
     if rejected.num_rows:
         click.echo(f"Skipped {visible(summary(rejected, good))}", err=True)
+    if rows.empty:
+        click.echo(visible(left_empty(rows.empty)), err=True)
 
 
 def _why(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from pipelines.commands.inputs import events_at
-from pipelines.commands.options import arithmetic_option, column_options, columns_of, debug_option, schema_of
+from pipelines.commands.options import arithmetic_option, column_options, debug_option, schema_of
 from pipelines.commands.workloads import read_workload
+
+if TYPE_CHECKING:
+    from pipelines.reading import ColumnOptions
 
 EPILOG = """\b
 Examples:
@@ -31,10 +36,7 @@ def warm(
     *,
     workload: str | None,
     events: str | None,
-    time: str | None,
-    type_: str | None,
-    type_value: str | None,
-    time_unit: str,
+    columns: ColumnOptions,
     arithmetic: str,
     kernels: bool,
 ) -> None:
@@ -54,9 +56,9 @@ def warm(
         get_ready(lambda line: click.echo(f"      {line}", err=True), only_kernels=kernels)
         return
     text = read_workload(workload).text
-    columns = columns_of(time, type_, type_value, time_unit)
-    numeric = frozenset(name for query in plan(text) for name in query.numeric_columns)
-    types = infer_columns(discover(events_at(events)), numeric, columns)
+    types = infer_columns(
+        discover(events_at(events)), columns, {name for query in plan(text) for name in query.numeric_columns}
+    )
     if not types.names:
         raise click.UsageError(f"{events} has no columns yet.")
     compile_kernels(text, types, schema_of(columns), arithmetic)

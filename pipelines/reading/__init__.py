@@ -1,18 +1,19 @@
 """Reading: CSV, JSON lines and Parquet files in, typed Arrow batches and rejected rows out; no Spark, no Dagster.
 
 The way through: `discover` names the files, `evidence` looks at one file, `merge` adds evidence up, `decide` makes
-a schema of it (`infer_columns` is these three in one), `read_file` yields good and rejected rows.
+a schema of it (`infer_columns` is these three in one), `read_file` yields good and rejected rows, `read_all` all of them.
 """
 
-from pipelines.reading.columns import ColumnOptions
-from pipelines.reading.decision import decide, infer_columns
+from pipelines.reading.columns import UTC, ColumnOptions, declared
+from pipelines.reading.decision import about_texts, decide, explained, infer_columns
 from pipelines.reading.decoding import is_packed
+from pipelines.reading.duplicates import as_json, texts_of
 from pipelines.reading.evidence import Evidence, evidence, merge
 from pipelines.reading.headers import check_names
 from pipelines.reading.observation import ColumnEvidence
 from pipelines.reading.opening import ListedFile
 from pipelines.reading.reasons import REJECTED_SCHEMA, Reason
-from pipelines.reading.rows import read_all, read_file
+from pipelines.reading.rows import AllRows, Rows, read_all, read_file
 from pipelines.reading.sources import (
     Format,
     SourceFile,
@@ -25,18 +26,25 @@ from pipelines.reading.sources import (
 
 __all__ = [
     "REJECTED_SCHEMA",
+    "UTC",
+    "AllRows",
     "ColumnEvidence",
     "ColumnOptions",
     "Evidence",
     "Format",
     "ListedFile",
     "Reason",
+    "Rows",
     "SourceFile",
+    "about_texts",
+    "as_json",
     "changed_since",
     "check_names",
     "decide",
+    "declared",
     "discover",
     "evidence",
+    "explained",
     "fingerprint_of_first",
     "ignored",
     "infer_columns",
@@ -45,4 +53,5 @@ __all__ = [
     "merge",
     "read_all",
     "read_file",
+    "texts_of",
 ]

@@ -1,23 +1,22 @@
 """The decision: evidence of columns in, one type a column out.
 
-A column is a number, a time or a boolean if at least 90 % of its non-empty values read as such, else a string; the
-other values go to quarantine. Integers become int64 unless a value is written as a real (`1.5`, `1e5`): then all are
-double. Integers beyond int64 are rejected in an int64 column; if more than one in ten is, the column holds
-identifiers and is a string. A JSON string is a number only where one is asked for. A declared type (Parquet) wins
-over the values of text files; of declared types that do not go together, the one with most rows.
-
-Where a query can only use numbers, half of the values suffice: those that are none go to quarantine, with their rows. A
-column with fewer is what its values say, and the query is refused: hardly a row would be left.
+A column has the type that is declared for it. Else it is a number, a time or a boolean if at least 90 % of its non-empty
+values read as such, else a string; the other values do not fit. Integers become int64 unless a value is written as a
+real (`1.5`, `1e5`): then all are double. Integers beyond int64 do not fit an int64 column; if more than one in ten is,
+the column holds identifiers and is a string. A JSON string is never a number, but as a time. The type of a Parquet
+column wins over the values of text files; of several such types that do not go together, the one with most rows. A
+column without a value has the type that queries want of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from hamlet_core.errors import StreamError
-from pipelines.reading.columns import ColumnOptions
+from hamlet_core.errors import QueryMeaningError, StreamError
+from pipelines.reading.columns import TYPES, ColumnOptions
 from pipelines.reading.declared import unified
 from pipelines.reading.evidence import DEFAULT, Evidence, evidence, merge
 from pipelines.reading.observation import ColumnEvidence
@@ -28,53 +27,80 @@ from pipelines.reading.values import TIMESTAMP
 SHARE = 0.9
 """A type needs at least this share of the non-empty values."""
 
-ASKED_SHARE = 0.5
-"""And this one if a query asks for numbers."""
-
 
 def decide(
-    found: Evidence, options: ColumnOptions = DEFAULT, numeric: frozenset[str] = frozenset()
+    found: Evidence,
+    options: ColumnOptions = DEFAULT,
+    numeric: Collection[str] = (),
+    known: Collection[str] = (),
 ) -> pa.Schema:
-    """One type a column; `numeric` columns, which queries can use only as numbers, are so sooner than others.
+    """One type a column; of those that are empty, `numeric` ones are numbers.
 
-    Raises `StreamError` E451 if no file has the time or type column. No columns at all (only empty files): a schema
-    without fields.
+    Raises `StreamError` E451 if no file has a column that the options name; those in `known` are there already. No
+    columns at all (only empty files): a schema without fields.
     """
-    require_columns([column.name for column in found.columns], options)
+    require_columns([column.name for column in found.columns], options, known)
     return pa.schema([(column.name, _type(column, options, numeric)) for column in found.columns])
 
 
-def require_columns(names: Sequence[str], options: ColumnOptions) -> None:
-    """Raise `StreamError` E451 if the time or the type column is not among the names, of which there are some."""
-    for needed in (options.time_column, options.type_column):
-        if names and needed is not None and needed not in names:
-            raise StreamError(
-                f"no file has a column {needed!r}",
-                code=NO_SUCH_COLUMN,
-                hint=f"columns are {', '.join(names)}; name the right one with --time and --type",
+def require_columns(names: Sequence[str], options: ColumnOptions, known: Collection[str] = ()) -> None:
+    """Raise `StreamError` E451 if a column that the options name is not among the names, of which there are some."""
+    if not names:
+        return
+    for needed in options.roles:
+        if needed not in names:
+            raise _no_column(needed, names, "; name the right one with --time and --type")
+    for needed in options.named:
+        if needed not in names and needed not in known:
+            raise _no_column(needed, names, "")
+
+
+def _no_column(name: str, names: Sequence[str], way: str) -> StreamError:
+    hint = f"columns are {', '.join(names)}{way}"
+    return StreamError(f"no file has a column {name!r}", code=NO_SUCH_COLUMN, hint=hint)
+
+
+def about_texts(found: Evidence, types: pa.Schema, wanted: Iterable[str]) -> str:
+    """What to do about a wanted column of numbers that is strings although it holds some, for people; else nothing."""
+    columns = {column.name: column for column in found.columns if column.name in types.names}
+    for name in sorted(columns.keys() & set(wanted)):
+        many, everything = _numbers(columns[name]), _values(columns[name])
+        if many and pa.types.is_string(types.field(name).type):
+            return (
+                f"{many:,} of the {everything:,} values of {name} are numbers: declared as double (--column {name}=double, "
+                f"or columns in pipeline.yaml), it costs the others their rows"
             )
+    return ""
+
+
+@contextlib.contextmanager
+def explained(hint: str) -> Iterator[None]:
+    """Say this, too, where a query wants numbers of a column of strings."""
+    try:
+        yield
+    except QueryMeaningError as error:
+        if error.code == "E135" and hint:
+            error.hint = f"{error.hint}; {hint}"
+        raise
 
 
 def infer_columns(
-    files: Sequence[SourceFile],
-    numeric: frozenset[str] = frozenset(),
-    options: ColumnOptions = DEFAULT,
+    files: Sequence[SourceFile], options: ColumnOptions = DEFAULT, numeric: Collection[str] = ()
 ) -> pa.Schema:
     """`decide(merge(evidence(file) for file in files))`."""
-    return decide(merge(evidence(file, options, numeric) for file in files), options, numeric)
+    return decide(merge(evidence(file, options) for file in files), options, numeric)
 
 
-def _type(column: ColumnEvidence, options: ColumnOptions, numeric: frozenset[str]) -> pa.DataType:
+def _type(column: ColumnEvidence, options: ColumnOptions, numeric: Collection[str]) -> pa.DataType:
     if column.name == options.type_column:
         return pa.string()
+    if (name := dict(options.types).get(column.name)) is not None:
+        return TYPES[name]
     if column.name == options.time_column:
-        return _time_type(column)
-    declared = unified(column.declared) if column.declared else None
-    if declared is not None and (pa.types.is_integer(declared) or _is_real(declared)):
-        return declared
-    if column.name in numeric and _numbers(column) + column.specials >= ASKED_SHARE * _values(column):
-        return _number_type(column)
-    return declared if declared is not None else _free_type(column)
+        return TIMESTAMP if options.time_format is not None else _time_type(column)
+    if column == ColumnEvidence(column.name) and column.name in numeric:
+        return pa.float64()
+    return unified(column.declared) if column.declared else _free_type(column)
 
 
 def _is_real(kind: pa.DataType) -> bool:

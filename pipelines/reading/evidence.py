@@ -30,14 +30,11 @@ class Evidence:
     columns: tuple[ColumnEvidence, ...] = ()
 
 
-def evidence(
-    file: SourceFile, options: ColumnOptions = DEFAULT, numeric: frozenset[str] = frozenset()
-) -> Evidence:
+def evidence(file: SourceFile, options: ColumnOptions = DEFAULT) -> Evidence:
     """Look at all values of one file (Parquet: at its schema); an unreadable file gives what was seen before."""
     found: dict[str, ColumnEvidence] = {}
-    asked = numeric | {options.time_column}
     try:
-        for column in _seen(file, asked):
+        for column in _seen(file, options.time_column):
             known = found.get(column.name)
             found[column.name] = known.plus(column) if known else column
     except (UnreadableFileError, OSError):
@@ -55,7 +52,7 @@ def merge(evidences: Iterable[Evidence]) -> Evidence:
     return Evidence(tuple(found.values()))
 
 
-def _seen(file: SourceFile, asked: frozenset[str]) -> Iterator[ColumnEvidence]:
+def _seen(file: SourceFile, time: str) -> Iterator[ColumnEvidence]:
     """Evidence of one file, piece by piece."""
     match file.format:
         case Format.CSV:
@@ -65,17 +62,17 @@ def _seen(file: SourceFile, asked: frozenset[str]) -> Iterator[ColumnEvidence]:
         case Format.JSON:
             for chunk in read_json(file.path):
                 for name, values in chunk.columns.items():
-                    yield of_objects(name, values, asked=name in asked)
+                    yield of_objects(name, values, written=name == time)
         case Format.PARQUET:
-            yield from _of_parquet(file.path, asked)
+            yield from _of_parquet(file.path, time)
 
 
-def _of_parquet(path: str, asked: frozenset[str]) -> Iterator[ColumnEvidence]:
-    """Declared types; a string column that must be a number or a time is looked at."""
+def _of_parquet(path: str, time: str) -> Iterator[ColumnEvidence]:
+    """Declared types; of the time column strings are looked at."""
     schema, rows = declared_schema(path)
     for field in schema:
         kind = plain_type(field.type)
-        if field.name in asked and pa.types.is_string(kind):
+        if field.name == time and pa.types.is_string(kind):
             yield ColumnEvidence(field.name, declared=((str(kind), rows),))
             for chunk in read_parquet(path, [field.name]):
                 texts = type_declared(chunk.columns[field.name], pa.string()).values

@@ -21,7 +21,7 @@ def check_names(
     `known` are columns that are there already. A line of JSON may bring a column that no other has, and what cannot be
     read at all goes to quarantine by itself. Raises StreamError E451 as `decide`.
     """
-    needed = {name for name in (options.time_column, options.type_column) if name is not None} | {*wanted}
+    needed = {*options.roles, *options.named, *wanted}
     found = dict.fromkeys(known)
     for file in files:
         try:

@@ -112,10 +112,10 @@ def _casts(texts: pa.Array, kind: pa.DataType) -> bool:
     return True
 
 
-def of_objects(name: str, values: Sequence[object], *, asked: bool) -> ColumnEvidence:
-    """Evidence of parsed JSON values; strings are looked into for times, and for numbers where asked."""
+def of_objects(name: str, values: Sequence[object], *, written: bool) -> ColumnEvidence:
+    """Evidence of parsed JSON values; strings are looked into for times, and for numbers if those may be `written`."""
     strings = of_texts(name, pa.array([value for value in values if type(value) is str], pa.string()))
-    if not asked:
+    if not written:
         strings = ColumnEvidence(
             name,
             dates=strings.dates,

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hamlet_core.table.arrow import of_numbers
 from hamlet_core.table.columns import filled
-from pipelines.reading.chunks import BrokenRecord, Chunk, UnreadableFileError
+from pipelines.reading.chunks import BrokenRecord, Chunk, Numbers, UnreadableFileError
 from pipelines.reading.columns import ColumnOptions
 from pipelines.reading.csv_text import read_csv
 from pipelines.reading.decision import infer_columns
+from pipelines.reading.duplicates import first_of_each
 from pipelines.reading.json_lines import read_json
 from pipelines.reading.parquet_files import read_parquet, scalar_text
 from pipelines.reading.reasons import REJECTED_SCHEMA, Reason
 from pipelines.reading.sources import Format, SourceFile
 from pipelines.reading.typed import object_text, type_bytes, type_declared, type_objects
-from pipelines.reading.values import Codes, Column, code_of, no_codes, reason_of, true_at
+from pipelines.reading.values import Codes, Column, code_of, no_codes, reason_of, trimmed, true_at
 
 TIME_LIMIT = 2**62
 """Microseconds from the epoch, to either side, that a time may have (146,000 years)."""
@@ -37,47 +42,83 @@ _WRONG = {
     Reason.NOT_FINITE: "is not a finite number",
     Reason.OUT_OF_RANGE: "is out of range",
     Reason.TOO_FINE: "is finer than a microsecond",
+    Reason.NOT_ONE_INSTANT: "is no single moment",
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Some consecutive rows of a file: the good ones and their numbers in the file, the rejected ones, and faults."""
+
+    good: pa.RecordBatch
+    rejected: pa.RecordBatch
+    numbers: Numbers
+    faults: Mapping[str, int]
+    """By column, values that do not fit it: each costs its event, or is left NULL."""
+
+
+class AllRows(NamedTuple):
+    """All rows of some files."""
+
+    good: pa.Table
+    rejected: pa.Table
+    empty: Mapping[str, int]
+    """By column, values that do not fit it and are left NULL, because no query reads them."""
+
+
 def read_file(
-    file: SourceFile, schema: pa.Schema, options: ColumnOptions
-) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """Yield (good, rejected) batches of one file, in bounded memory; either may have no rows.
+    file: SourceFile, schema: pa.Schema, options: ColumnOptions, read: frozenset[str] | None = None
+) -> Iterator[Rows]:
+    """The rows of one file, in bounded memory.
 
     Good rows have exactly the columns and types of `schema` (NULL where the file lacks a column; a column that
-    `schema` lacks is left out); rejected rows have `REJECTED_SCHEMA`, in the order of the file. Never raises for
+    `schema` lacks is left out); rejected rows have `REJECTED_SCHEMA`, in the order of the file. A value that does not
+    fit costs the event where its column is in `read` (None: all are), and is NULL elsewhere. Never raises for
     what a file contains: one that cannot be read at all gives one rejected row without a number.
     """
+    judged = frozenset(name for name in schema.names if read is None or options.judges(name, read))
     try:
         for chunk in _chunks(file):
             if len(chunk.numbers) or chunk.broken:
-                yield _sorted_out(chunk, file, schema, options)
+                yield _sorted_out(chunk, file, schema, options, judged)
     except (UnreadableFileError, OSError) as error:
         text = f"{error} ({file.size:,} bytes)"
         row = (file.name, None, None, text, Reason.UNREADABLE_FILE.value)
-        yield _no_rows(schema), _rejected([row])
+        yield Rows(_no_rows(schema), _rejected([row]), np.empty(0, np.int64), {})
 
 
 def read_all(
     files: Sequence[SourceFile],
     columns: pa.Schema | None,
     options: ColumnOptions,
-    numeric: frozenset[str] = frozenset(),
-) -> tuple[pa.Table, pa.Table]:
-    """Read all files into (good, rejected) tables.
+    read: frozenset[str] | None = None,
+    numeric: Collection[str] = (),
+) -> AllRows:
+    """Read all files; duplicates of an earlier event, as `options` tells them, are rejected.
 
-    `columns` is a schema as of `infer_columns`; None infers it (with `numeric`). A row is judged by the columns in
-    the schema: to reject the same rows as an ingest does, give all of them.
+    `columns` is a schema as of `infer_columns`; None infers it (with `numeric`). To reject the same rows as an ingest does, give all
+    columns, and those that its queries read.
     """
-    schema = infer_columns(files, numeric, options) if columns is None else columns
+    schema = infer_columns(files, options, numeric) if columns is None else columns
     good: list[pa.RecordBatch] = []
     rejected: list[pa.RecordBatch] = []
+    places: list[tuple[str, Numbers]] = []
+    empty: Counter[str] = Counter()
     for file in files:
-        for kept, refused in read_file(file, schema, options):
-            good.append(kept)
-            rejected.append(refused)
-    return pa.Table.from_batches(good, schema), pa.Table.from_batches(rejected, REJECTED_SCHEMA)
+        for rows in read_file(file, schema, options, read):
+            good.append(rows.good)
+            rejected.append(rows.rejected)
+            places.append((file.name, rows.numbers))
+            if read is not None:
+                empty.update(
+                    {name: many for name, many in rows.faults.items() if not options.judges(name, read)}
+                )
+    table = pa.Table.from_batches(good, schema)
+    refused = pa.Table.from_batches(rejected, REJECTED_SCHEMA)
+    if options.unique and all(name in schema.names for name in options.unique):
+        table, twice = first_of_each(table, options.unique, places)
+        refused = pa.concat_tables([refused, twice])
+    return AllRows(table, refused, empty)
 
 
 def _chunks(file: SourceFile) -> Iterator[Chunk]:
@@ -103,27 +144,42 @@ def _rejected(rows: Sequence[tuple[str, int | None, str | None, str, str]]) -> p
 
 
 def _sorted_out(
-    chunk: Chunk, file: SourceFile, schema: pa.Schema, options: ColumnOptions
-) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    chunk: Chunk, file: SourceFile, schema: pa.Schema, options: ColumnOptions, judged: frozenset[str]
+) -> Rows:
     """Type the columns of a chunk and part its rows."""
-    columns = [_column(chunk, field, file.format, options) for field in schema]
-    codes, guilty = _first_problems([column.codes for column in columns], len(chunk.numbers))
-    good = pa.RecordBatch.from_arrays([column.values for column in columns], schema=schema)
+    columns = {field.name: _column(chunk, field, file.format, options) for field in schema}
+    blamed = [column.codes if name in judged else None for name, column in columns.items()]
+    codes, guilty = _first_problems(blamed, len(chunk.numbers))
+    kept = codes == 0
+    faults = {
+        name: int(np.count_nonzero(column.codes if name in judged else column.codes[kept]))
+        for name, column in columns.items()
+        if column.codes is not None and column.codes.any()
+    }
+    values = [column.values if name in judged else _left_empty(column) for name, column in columns.items()]
+    good = pa.RecordBatch.from_arrays(values, schema=schema)
     bad = np.flatnonzero(codes)
     if not len(bad) and not chunk.broken:
-        return good, _rejected(())
+        return Rows(good, _rejected(()), chunk.numbers, faults)
     rows = [
         BrokenRecord(
             int(chunk.numbers[place]),
             chunk.raw(int(place)),
             reason_of(int(codes[place])),
-            _why(chunk, schema.field(int(guilty[place])), int(place), reason_of(int(codes[place]))),
+            _why(chunk, schema.field(int(guilty[place])), int(place), reason_of(int(codes[place])), options),
         )
         for place in bad
     ]
     ordered = sorted((*rows, *chunk.broken), key=lambda row: row.number)
     refused = [(file.name, row.number, row.raw, row.text, row.reason.value) for row in ordered]
-    return good.filter(pa.array(codes == 0)), _rejected(refused)
+    return Rows(good.filter(pa.array(kept)), _rejected(refused), chunk.numbers[kept], faults)
+
+
+def _left_empty(column: Column) -> pa.Array:
+    """The values that fit, NULL for the others."""
+    if column.codes is None:
+        return column.values
+    return pc.if_else(of_numbers(column.codes == 0), column.values, pa.scalar(None, column.values.type))
 
 
 def _first_problems(codes: Sequence[Codes | None], rows: int) -> tuple[Codes, npt.NDArray[np.int32]]:
@@ -141,17 +197,32 @@ def _column(chunk: Chunk, field: pa.Field, form: Format, options: ColumnOptions)
     """One typed column of a chunk, with what its role asks for."""
     values = chunk.columns.get(field.name)
     column = Column(pa.nulls(len(chunk.numbers), field.type))
+    clock = options.clock(field.name)
     if values is not None:
         match form:
             case Format.CSV:
-                column = type_bytes(values, field.type)
+                column = type_bytes(values, field.type, clock)
             case Format.JSON:
-                column = type_objects(values, field.type)
+                column = type_objects(values, field.type, clock)
             case Format.PARQUET:
-                column = type_declared(values, field.type, as_name=field.name == options.type_column)
+                as_name = field.name == options.type_column or (field.name, "string") in options.types
+                column = type_declared(values, field.type, clock, as_name=as_name)
     if field.name == options.time_column:
         return _required(_in_range(column, options), Reason.MISSING_TIME)
-    return _required(column, Reason.MISSING_TYPE) if field.name == options.type_column else column
+    if field.name == options.type_column:
+        return _required(Column(_spelled(column.values, options), column.codes), Reason.MISSING_TYPE)
+    return column
+
+
+def _spelled(types: pa.Array, options: ColumnOptions) -> pa.Array:
+    """Names of types as the options want them."""
+    types = trimmed(types) if options.type_trim else types
+    match options.type_case:
+        case "lower":
+            return pc.utf8_lower(types)
+        case "upper":
+            return pc.utf8_upper(types)
+    return types
 
 
 def _required(column: Column, reason: Reason) -> Column:
@@ -179,7 +250,7 @@ def _marked(column: Column, where: npt.NDArray[np.bool_], reason: Reason) -> Col
     return Column(column.values, codes)
 
 
-def _why(chunk: Chunk, field: pa.Field, place: int, reason: Reason) -> str:
+def _why(chunk: Chunk, field: pa.Field, place: int, reason: Reason, options: ColumnOptions) -> str:
     """A sentence for a person: which column, which value, what is wrong."""
     if reason is Reason.MISSING_TIME:
         return f"no time: column {field.name} is empty"
@@ -188,7 +259,13 @@ def _why(chunk: Chunk, field: pa.Field, place: int, reason: Reason) -> str:
     values = chunk.columns[field.name]
     if reason is Reason.TYPE_CONFLICT and isinstance(values, pa.Array):
         return f"column {field.name} is {values.type} in this file, and {field.type} in the others"
-    return f"column {field.name}: {_quoted(values[place])} {_WRONG[reason]}"
+    clock = options.clock(field.name)
+    wrong = _WRONG[reason]
+    if reason is Reason.NOT_A_TIMESTAMP and clock.form is not None:
+        wrong = f"is not written as {clock.form}"
+    if reason is Reason.NOT_ONE_INSTANT:
+        wrong = f"is no single moment in {clock.zone}: its clocks showed it twice or never"
+    return f"column {field.name}: {_quoted(values[place])} {wrong}"
 
 
 def _quoted(value: object) -> str:

@@ -14,6 +14,7 @@ from hamlet_core.table.columns import filled
 from pipelines.reading.declared import plain_type
 from pipelines.reading.parquet_files import scalar_text
 from pipelines.reading.reasons import Reason
+from pipelines.reading.times import ISO, Clock, of_clock, read_times
 from pipelines.reading.values import TIMESTAMP, Codes, Column, code_of, no_codes, parse_texts, true_at
 
 TEXT = pa.string()
@@ -54,13 +55,13 @@ def _is_utf8(value: bytes | None) -> bool:
         return False
 
 
-def type_bytes(values: pa.Array, wanted: pa.DataType) -> Column:
+def type_bytes(values: pa.Array, wanted: pa.DataType, clock: Clock = ISO) -> Column:
     """Bytes of a CSV column as `wanted`."""
     texts = utf8_texts(values)
-    return _with_code(parse_texts(texts, wanted), _newly_null(values, texts), Reason.INVALID_UTF8)
+    return _with_code(_parsed(texts, wanted, clock), _newly_null(values, texts), Reason.INVALID_UTF8)
 
 
-def type_objects(values: Sequence[object], wanted: pa.DataType) -> Column:
+def type_objects(values: Sequence[object], wanted: pa.DataType, clock: Clock = ISO) -> Column:
     """Parsed JSON values as `wanted`; nested ones as JSON text."""
     kinds: set[type] = {type(value) for value in values} - {type(None)}
     if kinds <= _NATIVE.get(str(wanted), set()):
@@ -71,7 +72,7 @@ def type_objects(values: Sequence[object], wanted: pa.DataType) -> Column:
         else:
             if not pa.types.is_float64(wanted) or pc.all(pc.is_finite(array)).as_py() is not False:
                 return Column(array)
-    return parse_texts(pa.array([object_text(value) for value in values], TEXT), wanted)
+    return _parsed(pa.array([object_text(value) for value in values], TEXT), wanted, clock)
 
 
 def object_text(value: object) -> str | None:
@@ -81,17 +82,19 @@ def object_text(value: object) -> str | None:
     return json.dumps(value, ensure_ascii=False)
 
 
-def type_declared(values: pa.Array, wanted: pa.DataType, *, as_name: bool = False) -> Column:
+def type_declared(
+    values: pa.Array, wanted: pa.DataType, clock: Clock = ISO, *, as_name: bool = False
+) -> Column:
     """A Parquet column as `wanted`; `as_name` lets any value be the text of a type's name."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     given = plain_type(values.type)
     if pa.types.is_string(given):
-        return _of_strings(values, wanted)
+        return _of_strings(values, wanted, clock)
     if pa.types.is_string(wanted) and as_name:
         return Column(_as_texts(values))
     if pa.types.is_timestamp(values.type) and pa.types.is_timestamp(wanted):
-        return _timestamps(values)
+        return _timestamps(values, clock.zone)
     if not _compatible(given, wanted):
         return _with_code(
             Column(pa.nulls(len(values), wanted)), true_at(pc.is_valid(values)), Reason.TYPE_CONFLICT
@@ -99,14 +102,18 @@ def type_declared(values: pa.Array, wanted: pa.DataType, *, as_name: bool = Fals
     return _cast(values, wanted)
 
 
-def _of_strings(values: pa.Array, wanted: pa.DataType) -> Column:
+def _parsed(texts: pa.Array, wanted: pa.DataType, clock: Clock) -> Column:
+    return read_times(texts, clock) if pa.types.is_timestamp(wanted) else parse_texts(texts, wanted)
+
+
+def _of_strings(values: pa.Array, wanted: pa.DataType, clock: Clock) -> Column:
     """Strings, and all that is kept as text."""
     kind = values.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         values = pc.cast(values, pa.large_binary() if pa.types.is_large_string(kind) else pa.binary())
     if pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type):
-        return type_bytes(pc.cast(values, pa.binary()), wanted)
-    return parse_texts(_as_texts(values), wanted)
+        return type_bytes(pc.cast(values, pa.binary()), wanted, clock)
+    return _parsed(_as_texts(values), wanted, clock)
 
 
 def _as_texts(values: pa.Array) -> pa.Array:
@@ -125,8 +132,13 @@ def _compatible(given: pa.DataType, wanted: pa.DataType) -> bool:
     return given == wanted or (pa.types.is_date(given) and pa.types.is_timestamp(wanted))
 
 
-def _timestamps(values: pa.Array) -> Column:
-    """Microseconds in UTC: nanoseconds must not be lost, seconds must fit."""
+def _timestamps(values: pa.Array, zone: str) -> Column:
+    """Microseconds in UTC: nanoseconds must not be lost, seconds must fit; without a zone they are of this one."""
+    if values.type.tz is None and zone != ISO.zone:
+        column = _timestamps(values, ISO.zone)
+        shown = of_clock(pc.cast(column.values, pa.timestamp("us")), zone)
+        twice = shown.codes if shown.codes is not None else no_codes(len(values))
+        return _with_code(Column(shown.values, column.codes), twice != 0, Reason.NOT_ONE_INSTANT)
     instants = pc.cast(values, pa.timestamp(values.type.unit))
     if values.type.unit == "ns":
         nanoseconds = pc.cast(instants, pa.int64())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 from hamlet_core.errors import HamletError
@@ -30,6 +32,17 @@ def summary(rejected: pa.Table, good: int) -> str:
     ]
     more = f"\n  and {rows - SHOWN:,} more" if rows > SHOWN else ""
     return f"{rows:,} bad {'row' if rows == 1 else 'rows'} of {rows + good:,}:" + "".join(lines) + more
+
+
+def left_empty(values: Mapping[str, int]) -> str:
+    """How many values of which columns are NULL because they do not fit.
+
+    >>> left_empty({"price": 3, "note": 1})
+    'Left empty: 1 of note, 3 of price: values that do not fit, in columns that no query reads (--strict rejects their rows).'
+    """
+    counts = ", ".join(f"{many:,} of {name}" for name, many in sorted(values.items()))
+    why = "values that do not fit, in columns that no query reads (--strict rejects their rows)"
+    return f"Left empty: {counts}: {why}."
 
 
 def _place(row_number: int | None) -> str:

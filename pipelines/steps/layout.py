@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import Column, functions
 
-from pipelines.reading import ColumnOptions
+from pipelines.reading import UTC, ColumnOptions
 from resources import tables
 from resources.sql import quoted
 from resources.warehouse import WarehouseError
@@ -75,13 +75,24 @@ def bucket_key(partitions: Sequence[frozenset[str]], columns: Iterable[str]) -> 
 
 
 def source_properties(options: ColumnOptions) -> tuple[tuple[str, str], ...]:
-    """How the files were read, as a table property: one table holds files read the same way."""
-    read = {
+    """How the files were read, as a table property: one table holds files read the same way. What is not said is not
+    in it, and strictness neither, for files are read again where it changes what becomes of a row.
+    """
+    read: dict[str, object] = {
         "time": options.time_column,
         "type": options.type_column,
         "type_value": None if options.type_column else options.type_value,
         "time_unit": options.time_unit,
     }
+    more = {
+        "types": dict(options.types) or None,
+        "time_format": options.time_format,
+        "zone": None if options.zone == UTC else options.zone,
+        "type_trim": options.type_trim or None,
+        "type_case": options.type_case,
+        "unique": list(options.unique) or None,
+    }
+    read |= {name: given for name, given in more.items() if given is not None}
     return ((tables.SOURCE_OPTIONS, json.dumps(read, sort_keys=True)),)
 
 

@@ -48,6 +48,7 @@ def ingest_metrics(report: IngestReport) -> tuple[Metric, ...]:
         Metric("ingest", "files skipped", len(report.skipped)),
         Metric("ingest", "events ingested", report.rows),
         Metric("ingest", "rows rejected", report.rejected),
+        Metric("ingest", "values left empty", sum(report.empty.values())),
     )
 
 

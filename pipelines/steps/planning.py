@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from hamlet_core import QueryPlan, explain, write_query
+from hamlet_core import explain, write_query
 from pipelines.settings import NamedWorkload
 from pipelines.steps.ingestion.ingest import Needs
 from resources import tables
@@ -14,11 +15,14 @@ from resources.sql import equal_values
 from resources.warehouse import Warehouse
 
 
-def needs_of(plans: tuple[QueryPlan, ...]) -> Needs:
-    """What the queries want of the table of events."""
+def needs_of(workloads: Sequence[NamedWorkload]) -> Needs:
+    """What their queries want of the table of events."""
+    plans = [query for one in workloads for query in one.plans]
     return Needs(
         frozenset(name for query in plans for name in query.numeric_columns),
         tuple(frozenset(query.equivalence + query.group_by) for query in plans),
+        frozenset(name for query in plans for name in query.columns),
+        frozenset(one.name for one in workloads),
     )
 
 

@@ -68,7 +68,7 @@ def main(folder: Path, events: int, keys: int, queries: int, rounds: int) -> dic
     source = Source(str(folder / "in"), ColumnOptions(time_unit=UNIT))
     settings = JobSettings(NamedWorkload("bench", texts["count"]), source, warehouse.root)
     begin = time.perf_counter()
-    ingest(spark, warehouse, source, needs_of(settings.workload.plans))
+    ingest(spark, warehouse, source, needs_of([settings.workload]))
     ingested = time.perf_counter() - begin
     expected = {name: run(text, table, schema=settings.event_schema) for name, text in texts.items()}
     rows = expected["count"].num_rows

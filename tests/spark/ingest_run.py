@@ -11,11 +11,14 @@ from resources.environments import environment
 from resources.spark import spark_session
 from resources.warehouse import Warehouse
 
-NEEDS = Needs(frozenset({"v"}), (frozenset({"k"}),))
+NUMBERS = ColumnOptions(types=(("v", "integer"),))
+"""So few values do not tell."""
+
+NEEDS = Needs(partitions=(frozenset({"k"}),), read=frozenset({"k", "v"}))
 
 
 def main(events: str, warehouse: str) -> None:
-    ingest(spark_session(environment("ci")), Warehouse(warehouse), Source(events, ColumnOptions()), NEEDS)
+    ingest(spark_session(environment("ci")), Warehouse(warehouse), Source(events, NUMBERS), NEEDS)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ import pyarrow.csv as pa_csv
 from hamlet_core import run
 from pipelines.reading import ColumnOptions, discover, infer_columns, read_all
 from pipelines.settings import ExecuteOptions, JobSettings, NamedWorkload, SampleOptions, Source
-from pipelines.steps.planning import needs_of
 from resources.warehouse import Warehouse
 
 WORKLOAD = """
@@ -73,8 +72,8 @@ def settings_for(
 def expected_rows(settings: JobSettings) -> list[dict[str, object]]:
     """What `hamlet run` gives for the same files, windows as in the tables."""
     files = discover(settings.source.path)
-    columns = infer_columns(files, needs_of(settings.workload.plans).numeric, settings.source.options)
-    events, _ = read_all(files, columns, settings.source.options)
+    columns = infer_columns(files, settings.source.options, settings.workload.numeric)
+    events, _, _ = read_all(files, columns, settings.source.options, settings.workload.read)
     found = run(
         settings.workload.text,
         events,

@@ -51,7 +51,7 @@ def settings(tmp_path) -> JobSettings:
 @pytest.fixture
 def warehouse(spark, settings) -> Warehouse:
     found = Warehouse(settings.warehouse)
-    ingest(spark, found, settings.source, needs_of(settings.workload.plans))
+    ingest(spark, found, settings.source, needs_of([settings.workload]))
     return found
 
 

@@ -34,7 +34,7 @@ def warehouse(spark: SparkSession, tmp_path_factory) -> Path:
         example_workload(), Source(str(folder / "events.csv"), ColumnOptions()), folder / "warehouse"
     )
     tables = Warehouse(settings.warehouse)
-    ingest(spark, tables, settings.source, needs_of(settings.workload.plans))
+    ingest(spark, tables, settings.source, needs_of([settings.workload]))
     execute(spark, tables, settings, "run")
     publish(spark, tables, settings.workload.name)
     publish_wide(tables, settings)

@@ -36,7 +36,7 @@ WHERE [base] AND d.trips > NEXT(d).trips GROUP-BY base WITHIN 28 days SLIDE 7 da
 
 def compute(spark, settings) -> tuple[Warehouse, ExecuteReport]:
     warehouse = Warehouse(settings.warehouse)
-    ingest(spark, warehouse, settings.source, needs_of(settings.workload.plans))
+    ingest(spark, warehouse, settings.source, needs_of([settings.workload]))
     return warehouse, execute(spark, warehouse, settings, "run-1")
 
 

@@ -32,7 +32,7 @@ def settings(tmp_path_factory):
 @pytest.fixture
 def computed(spark, settings):
     warehouse = Warehouse(settings.warehouse)
-    ingest(spark, warehouse, settings.source, needs_of(settings.workload.plans))
+    ingest(spark, warehouse, settings.source, needs_of([settings.workload]))
     compute_anew(spark, warehouse, settings)
     return warehouse
 

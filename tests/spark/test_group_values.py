@@ -104,7 +104,7 @@ def settings(spark: SparkSession, tmp_path_factory) -> JobSettings:
         SampleOptions(everything_up_to=100_000),
     )
     warehouse = Warehouse(settings.warehouse)
-    report = ingest(spark, warehouse, settings.source, needs_of(settings.workload.plans))
+    report = ingest(spark, warehouse, settings.source, needs_of([settings.workload]))
     assert (report.rows, report.rejected) == (3 * (2 * len(VALUES) + len(IN_CSV)), 0)
     write_plan(spark, warehouse, settings.workload, plan_rows(settings.workload, "run"))
     execute(spark, warehouse, settings, "run")
@@ -209,7 +209,7 @@ def test_checks_agree(spark: SparkSession, warehouse: Warehouse, settings: JobSe
 def test_a_second_run_replaces_the_same_rows(
     spark: SparkSession, warehouse: Warehouse, settings: JobSettings
 ) -> None:
-    again = ingest(spark, warehouse, settings.source, needs_of(settings.workload.plans))
+    again = ingest(spark, warehouse, settings.source, needs_of([settings.workload]))
     assert len(again.skipped) == len(FILES)
     publish(spark, warehouse, WORKLOAD)
     assert publish_wide(warehouse, settings) == {wide_name(WORKLOAD, QUERY): len(expected())}

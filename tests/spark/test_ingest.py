@@ -21,7 +21,7 @@ from resources import warehouse as warehouse_module
 from resources.warehouse import Warehouse
 from tests.spark.pipeline_cases import Killed, sorted_rows, stream, write_csv
 
-NEEDS = Needs(frozenset({"v"}), (frozenset({"k", "g"}), frozenset({"k"})))
+NEEDS = Needs(partitions=(frozenset({"k", "g"}), frozenset({"k"})), read=frozenset({"k", "g", "v"}))
 GOOD = "time,type,k,v\n1,A,x,1\n2,B,x,2\n3,B,y,\n"
 BAD = "time,type,k,v\n4,A,x,many\n,B,x,2\n5,A,x,1,surplus\n6,,x,1\n7,B,y,7\n"
 
@@ -50,7 +50,8 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def bring(spark: SparkSession, warehouse: Warehouse, place: Path, **options: str) -> IngestReport:
-    return ingest(spark, warehouse, Source(str(place), ColumnOptions(**options)), NEEDS)
+    columns = ColumnOptions(**{"types": (("v", "integer"),), **options})  # type: ignore[arg-type]
+    return ingest(spark, warehouse, Source(str(place), columns), NEEDS)
 
 
 def events_of(warehouse: Warehouse) -> list[dict[str, object]]:
@@ -227,7 +228,7 @@ def test_what_cannot_be_in_the_table_is_refused_by_name(
     place.write_text(content)
     target = ingested if code != "E521" else warehouse
     with pytest.raises(HamletError) as refused:
-        ingest(spark, target, Source(str(place), ColumnOptions(**options)), Needs(frozenset(), ()))
+        ingest(spark, target, Source(str(place), ColumnOptions(**options)), Needs())
     assert refused.value.code == code
     assert text in str(refused.value)
 
@@ -261,8 +262,6 @@ def test_far_times_that_spark_wrote_as_int96_are_events(spark, warehouse, tmp_pa
         spark.conf.set(kind, before)
     (file,) = (tmp_path / "inbox").glob("*.parquet")
     assert pq.ParquetFile(file).schema.column(0).physical_type == "INT96"
-    report = ingest(
-        spark, warehouse, Source(str(tmp_path / "inbox"), ColumnOptions()), Needs(frozenset(), ())
-    )
+    report = ingest(spark, warehouse, Source(str(tmp_path / "inbox"), ColumnOptions()), Needs())
     assert (report.rows, report.rejected) == (4, 0)
     assert sorted(warehouse.rows("events").column("event_time").to_pylist()) == times

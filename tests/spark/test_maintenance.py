@@ -24,7 +24,7 @@ from resources import warehouse as warehouse_module
 from resources.warehouse import DataFile, Warehouse
 from tests.spark.pipeline_cases import settings_for, stream, table_rows, write_csv
 
-NEEDS = Needs(frozenset({"v"}), (frozenset({"k", "g"}), frozenset({"k"})))
+NEEDS = Needs(partitions=(frozenset({"k", "g"}), frozenset({"k"})), read=frozenset({"k", "g", "v"}))
 PARTS = 4
 
 

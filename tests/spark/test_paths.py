@@ -55,7 +55,7 @@ def test_files_and_shuffle_give_the_rows_of_run(spark, tmp_path, arithmetic):
     place = write_csv(stream(), tmp_path / "events.csv")
     settings = settings_for(place, tmp_path / "warehouse", text=TEXT, arithmetic=arithmetic)
     warehouse, expected = Warehouse(settings.warehouse), expected_rows(settings)
-    ingest(spark, warehouse, settings.source, needs_of(settings.workload.plans))
+    ingest(spark, warehouse, settings.source, needs_of([settings.workload]))
     for path in ("files", "shuffle"):
         chosen = replace(
             settings,
@@ -157,7 +157,7 @@ def test_a_hot_key_is_many_tasks_and_no_row_changes(spark, tmp_path, monkeypatch
         options=ColumnOptions(time="at"),
     )
     warehouse = Warehouse(settings.warehouse)
-    ingest(spark, warehouse, settings.source, needs_of(settings.workload.plans))
+    ingest(spark, warehouse, settings.source, needs_of([settings.workload]))
     report = execute(spark, warehouse, settings, "run")
     assert table_rows(warehouse, "computed_aggregates") == expected_rows(settings)
     of_key = [task for task in report.tasks if "per_key" in task.queries]

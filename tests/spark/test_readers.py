@@ -38,7 +38,7 @@ def warehouse(spark, tmp_path_factory) -> Warehouse:
         ),
     )
     warehouse = Warehouse(settings.warehouse)
-    ingest(spark, warehouse, settings.source, needs_of(settings.workload.plans))
+    ingest(spark, warehouse, settings.source, needs_of([settings.workload]))
     write_plan(spark, warehouse, settings.workload, plan_rows(settings.workload, "run"))
     execute(spark, warehouse, settings, "run")
     publish(spark, warehouse, "test")

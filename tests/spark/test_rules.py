@@ -242,7 +242,12 @@ def warehouse(spark, tmp_path_factory):
     rows = stream(40)
     for number, part in enumerate((rows.slice(0, 30), rows.slice(30))):
         write_csv(part, folder / f"events/{number}.csv")
-    ingest(spark, ingested, Source(str(folder / "events")), Needs(frozenset({"v"}), (frozenset({"k"}),)))
+    ingest(
+        spark,
+        ingested,
+        Source(str(folder / "events")),
+        Needs(partitions=(frozenset({"k"}),), read=frozenset({"k", "v"})),
+    )
     return ingested
 
 

@@ -32,7 +32,7 @@ typed: RETURN COUNT(*), SUM(b.v), AVG(b.v) PATTERN SEQ(A a, B b+)
 def bring(spark: SparkSession, settings: JobSettings, run_id: str = "run") -> dict[str, int]:
     """The steps up to the wide tables."""
     warehouse = Warehouse(settings.warehouse)
-    ingest(spark, warehouse, settings.source, needs_of(settings.workload.plans))
+    ingest(spark, warehouse, settings.source, needs_of([settings.workload]))
     execute(spark, warehouse, settings, run_id)
     publish(spark, warehouse, settings.workload.name)
     return publish_wide(warehouse, settings)

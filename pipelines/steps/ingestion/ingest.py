@@ -7,11 +7,13 @@ go; the entry says so until they are gone.
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
+from functools import partial
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -19,13 +21,24 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast, col, count, lit, to_date
 
 from hamlet_core import EventSchema, Workload, check_columns
-from pipelines.reading import SourceFile, changed_since, decide, discover, ignored
+from pipelines.reading import (
+    ColumnOptions,
+    SourceFile,
+    about_texts,
+    changed_since,
+    decide,
+    discover,
+    explained,
+    ignored,
+)
 from pipelines.settings import Source
 from pipelines.steps.ingestion.contents import DayContent, checksum
 from pipelines.steps.ingestion.drift import columns_for_table
+from pipelines.steps.ingestion.duplicates import without_duplicates
 from pipelines.steps.ingestion.ledger import (
     INGEST,
     SETTLED,
+    Faults,
     Ledger,
     Replaced,
     Seen,
@@ -36,7 +49,16 @@ from pipelines.steps.ingestion.ledger import (
     milliseconds,
     remove_killed_ingests,
 )
-from pipelines.steps.ingestion.parsing import REJECTED, gather_evidence, parse_files, read_here
+from pipelines.steps.ingestion.parsing import (
+    FAULTS,
+    PLACE,
+    REJECTED,
+    gather_evidence,
+    is_event,
+    is_rejected,
+    parse_files,
+    read_here,
+)
 from pipelines.steps.layout import Layout, refuse_impossible_names, source_properties
 from pipelines.steps.progress import watched
 from resources import tables
@@ -61,14 +83,20 @@ CHANGED = (
 class IngestedFile:
     """A file that went in: rows that became events (also by day, as the ledger keeps them), rows in quarantine.
 
-    `again`: it was in, and has been read once more because it had grown.
+    `again`: why it has been read once more, if it was in.
     """
 
     name: str
     rows: int
     rejected: int
     days: tuple[DayContent, ...] = ()
-    again: bool = False
+    again: str = ""
+    faults: tuple[Faults, ...] = ()
+
+    @property
+    def empty(self) -> dict[str, int]:
+        """By column, values that do not fit it and are NULL, because no query reads them."""
+        return {one.column: one.values for one in self.faults if not one.refused and one.values}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +109,8 @@ class IngestReport:
     killed_ingests: int
     waiting: tuple[Skipped, ...] = ()
     """Files that were left as they are, and why; what was ingested of them before is in."""
+    lost: tuple[str, ...] = ()
+    """Files that are not there any more, and would have been read again."""
 
     @property
     def rows(self) -> int:
@@ -92,17 +122,36 @@ class IngestReport:
         """Rows in quarantine."""
         return sum(file.rejected for file in self.files)
 
+    @property
+    def empty(self) -> dict[str, int]:
+        """By column, values that do not fit it and are NULL, because no query reads them."""
+        found: Counter[str] = Counter()
+        for file in self.files:
+            found.update(file.empty)
+        return dict(found)
+
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What workloads want of the table: columns that must be numbers, partition attributes per query.
+    """What workloads want of the table: columns that must be numbers, partition attributes per query, columns read.
 
     `readers` must be able to use its columns, or nothing goes in.
     """
 
-    numeric: frozenset[str]
-    partitions: tuple[frozenset[str], ...]
+    numeric: frozenset[str] = frozenset()
+    partitions: tuple[frozenset[str], ...] = ()
+    read: frozenset[str] = frozenset()
+    workloads: frozenset[str] = frozenset()
+    """Their names; of others, the warehouse knows what they read."""
     readers: tuple[tuple[Workload, EventSchema], ...] = ()
+
+    def reads(self, warehouse: Warehouse) -> frozenset[str]:
+        """All columns that queries over this warehouse read."""
+        if not warehouse.exists(tables.PLAN.name):
+            return self.read
+        planned = warehouse.rows(tables.PLAN.name, ["workload", "columns"]).to_pylist()
+        others = [row["columns"] for row in planned if row["workload"] not in self.workloads]
+        return self.read.union(*others)
 
     def refuse(self, events: pa.Schema) -> None:
         """Raise what a reader would raise over a table with these columns: StreamError or QueryMeaningError."""
@@ -111,7 +160,8 @@ class Needs:
 
 
 def ingest(spark: SparkSession, warehouse: Warehouse, source: Source, needs: Needs) -> IngestReport:
-    """Bring every file that is not in yet into the warehouse, and every one that has grown since.
+    """Bring every file that is not in yet into the warehouse, and every one that has grown since, or has values that do
+    not fit columns which queries read by now, or read no more.
 
     A file that is being written, or has changed in another way, waits. Raises StreamError (no such path or column),
     QueryMeaningError (a column that its reader cannot use) and WarehouseError (all files wait, impossible or retyped
@@ -125,12 +175,14 @@ def ingest(spark: SparkSession, warehouse: Warehouse, source: Source, needs: Nee
         warehouse.migrate(spark, table)
     killed = remove_killed_ingests(spark, warehouse, ledger)
     moving = _being_written(source, ledger.unread(files))
-    sifted = ledger.sift([file for file in files if file not in moving])
+    read = needs.reads(warehouse)
+    judges = partial(source.options.judges, read=read)
+    sifted = ledger.sift([file for file in files if file not in moving], judges)
     if len(moving) + len(sifted.changed) == len(files):
         raise _all_wait(moving, sifted.changed)
     _refuse_other_options(warehouse, source)
     with watched(spark, "ingest"):
-        done, moved = _ingest_files(spark, warehouse, source, needs, sifted, ledger)
+        done, moved = _ingest_files(spark, warehouse, source, replace(needs, read=read), sifted, ledger)
     moving = (*moving, *moved)
     if len(moving) + len(sifted.changed) == len(files):
         raise _all_wait(moving, sifted.changed)
@@ -138,7 +190,7 @@ def ingest(spark: SparkSession, warehouse: Warehouse, source: Source, needs: Nee
         raise no_events(warehouse)
     waiting = [Skipped(file.name, STILL_WRITTEN) for file in moving]
     waiting += [Skipped(file.name, CHANGED) for file in sifted.changed]
-    return IngestReport(done, sifted.skipped, ignored(source.path), killed, tuple(waiting))
+    return IngestReport(done, sifted.skipped, ignored(source.path), killed, tuple(waiting), sifted.lost)
 
 
 def _being_written(source: Source, files: Sequence[SourceFile]) -> tuple[SourceFile, ...]:
@@ -188,7 +240,7 @@ def _ingest_files(
     done: tuple[IngestedFile, ...] = ()
     moved: tuple[SourceFile, ...] = ()
     if sifted.fresh:
-        done, moved = _bring(spark, warehouse, source, needs, sifted.fresh, now)
+        done, moved = _bring(spark, warehouse, source, needs, sifted, now)
     files = tuple(file for file in sifted.fresh if file not in moved)
     left = {file.fingerprint for file in moved}
     emptied = tuple(file for file in sifted.emptied if file.fingerprint not in left)
@@ -199,8 +251,18 @@ def _ingest_files(
     if entries:
         _write_ledger(spark, warehouse, entries, sifted.replaced, now)
     return tuple(
-        replace(one, again=file.path in sifted.replaced) for file, one in zip(files, done, strict=True)
+        replace(one, again=_why_again(file, sifted)) for file, one in zip(files, done, strict=True)
     ), moved
+
+
+def _why_again(file: SourceFile, sifted: Sifted) -> str:
+    if file.path not in sifted.replaced:
+        return ""
+    return (
+        "has bad values that queries read by now, or no more,"
+        if file.path in sifted.rejudged
+        else "had grown"
+    )
 
 
 def _bring(
@@ -208,24 +270,21 @@ def _bring(
     warehouse: Warehouse,
     source: Source,
     needs: Needs,
-    files: Sequence[SourceFile],
+    sifted: Sifted,
     now: datetime,
 ) -> tuple[tuple[IngestedFile, ...], tuple[SourceFile, ...]]:
     """Events and rejected rows of files into their tables; a file that changes meanwhile is left out."""
-    found = gather_evidence(spark, files, source.options, needs.numeric)
-    columns = decide(found, source.options, needs.numeric)
-    refuse_impossible_names(columns)
-    if warehouse.exists("events"):
-        stored = warehouse.schema("events").remove_metadata()
-        columns = columns_for_table(columns, found, stored)
-        needs.refuse(pa.schema({field.name: field for field in (*stored, *columns)}.values()))
-    elif columns.names:
-        needs.refuse(columns)
-    parsed = parse_files(spark, files, columns, source.options)
+    files = sifted.fresh
+    columns = _columns(spark, warehouse, source.options, needs, sifted)
+    read = parse_files(spark, files, columns, source.options, needs.read)
     if not read_here(files):
-        parsed = parsed.persist(StorageLevel.DISK_ONLY)
+        read = read.persist(StorageLevel.DISK_ONLY)
+    parsed, key = read, source.options.unique
+    if key and {*key} <= {*columns.names}:
+        replaced = [Replaced(path, one.name, one.ingested_at) for path, one in sifted.replaced.items()]
+        parsed = without_duplicates(read, warehouse, columns.names, key, replaced)
     try:
-        done = _counted(parsed, files, columns.names)
+        done = _counted(parsed, files, columns.names, partial(source.options.judges, read=needs.read))
         changed = changed_since(source.path, files)
         moved = tuple(file for file in files if file.path in changed)
         kept = parsed
@@ -238,24 +297,54 @@ def _bring(
         if any(file.rejected for file in done):
             _write_quarantine(warehouse, kept, now)
     finally:
-        parsed.unpersist()
+        read.unpersist()
     return done, moved
 
 
+def _columns(
+    spark: SparkSession, warehouse: Warehouse, options: ColumnOptions, needs: Needs, sifted: Sifted
+) -> pa.Schema:
+    """The columns to read with, which all who read the table can use. Content that was in has the table's."""
+    there = warehouse.exists("events")
+    stored = warehouse.schema("events").remove_metadata() if there else pa.schema([])
+    own = {column.name for column in tables.EVENT_COLUMNS}
+    known = [field for field in stored if field.name not in own] if sifted.rejudged else []
+    new = [file for file in sifted.fresh if not there or file.path not in sifted.rejudged]
+    found = gather_evidence(spark, new, options)
+    columns = decide(found, options, needs.numeric, stored.names)
+    refuse_impossible_names(columns)
+    if there:
+        columns = columns_for_table(columns, found, stored)
+    columns = pa.schema({field.name: field for field in (*known, *columns)}.values())
+    if columns.names:
+        every = pa.schema({field.name: field for field in (*stored, *columns)}.values())
+        with explained(about_texts(found, every, needs.numeric)):
+            needs.refuse(every)
+    return columns
+
+
 def _counted(
-    parsed: DataFrame, files: Sequence[SourceFile], names: Sequence[str]
+    parsed: DataFrame,
+    files: Sequence[SourceFile],
+    names: Sequence[str],
+    judges: Callable[[str], bool],
 ) -> tuple[IngestedFile, ...]:
     """Good rows of each file by day, and rejected ones; this is the pass that reads the files."""
     keys = (
         col("source_file"),
-        col(quoted(REJECTED)).isNotNull().alias("bad"),
+        is_rejected().alias("bad"),
+        col(quoted(FAULTS)).alias("faults"),
         to_date("event_time").alias("day"),
     )
     counts = parsed.groupBy(*keys).agg(count("*").alias("rows"), checksum(names).alias("checksum"))
     days: dict[str, list[DayContent]] = defaultdict(list)
     rejected: Counter[str] = Counter()
+    faults: dict[str, Counter[str]] = defaultdict(Counter)
     for row in counts.toArrow().to_pylist():
-        if row["bad"]:
+        if row["faults"] is not None:
+            for name, many in json.loads(row["faults"]).items():
+                faults[row["source_file"]][name] += many * row["rows"]
+        elif row["bad"]:
             rejected[row["source_file"]] += row["rows"]
         else:
             days[row["source_file"]].append(DayContent(row["day"], row["rows"], row["checksum"]))
@@ -265,6 +354,9 @@ def _counted(
             sum(one.rows for one in days[file.name]),
             rejected[file.name],
             tuple(sorted(days[file.name], key=lambda one: one.day)),
+            faults=tuple(
+                Faults(name, many, judges(name)) for name, many in sorted(faults[file.name].items())
+            ),
         )
         for file in files
     )
@@ -284,7 +376,7 @@ def _write_events(
     layout = _layout(spark, warehouse, columns, needs, rows)
     described = tuple(tables.Column(field.name, field.type, "as in the source") for field in columns)
     table = tables.events_table(described, layout.properties() + source_properties(source.options))
-    good = parsed.where(col(quoted(REJECTED)).isNull()).drop(REJECTED)
+    good = parsed.where(is_event()).drop(REJECTED, FAULTS, PLACE)
     placed = (
         good.withColumn("ingested_at", lit(now))
         .withColumn("day", to_date("event_time"))
@@ -303,7 +395,7 @@ def _layout(spark: SparkSession, warehouse: Warehouse, columns: pa.Schema, needs
 
 
 def _write_quarantine(warehouse: Warehouse, parsed: DataFrame, now: datetime) -> None:
-    rejected = parsed.where(col(quoted(REJECTED)).isNotNull())
+    rejected = parsed.where(is_rejected())
     rows = rejected.select("source_file", f"{quoted(REJECTED)}.*", lit(now).alias("ingested_at"))
     warehouse.append(rows.coalesce(1), tables.QUARANTINE, once=(INGEST, milliseconds(now)))
 
@@ -335,6 +427,7 @@ def _write_ledger(
             "modified": file.modified,
             "replaces": old[file.path].as_row() if file.path in old else None,
             "removed_days": removed.get(file.path),
+            "faults": [asdict(one) for one in counted.faults],
         }
         for file, counted in entries
     ]
@@ -389,5 +482,5 @@ def _refuse_other_options(warehouse: Warehouse, source: Source) -> None:
         raise WarehouseError(
             f"the events of this warehouse were read with {stored}, not with {wanted}",
             code="E524",
-            hint="use the same --time, --type, --type-value and --time-unit, or another --warehouse",
+            hint="use the same --time, --type, --time-unit and other options of columns, or another --warehouse",
         )

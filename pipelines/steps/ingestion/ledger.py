@@ -44,8 +44,20 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class Faults:
+    """Values of a column that do not fit it: they cost their events (`refused`), or are NULL."""
+
+    column: str
+    values: int
+    refused: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
-    """A file as it was when it was ingested; `removed_days` as the ledger has them."""
+    """A file as it was when it was ingested; `removed_days` as the ledger has them.
+
+    `faults` is None where rows were rejected by a version that did not count what was wrong with which column.
+    """
 
     size: int | None
     modified: datetime | None
@@ -53,6 +65,11 @@ class Seen:
     name: str = ""
     rows: int = 0
     removed_days: tuple[date, ...] = ()
+    faults: tuple[Faults, ...] | None = ()
+
+    def judged_alike(self, judges: Callable[[str], bool]) -> bool:
+        """Whether the same rows are events where these columns are judged."""
+        return self.faults is not None and all(one.refused == judges(one.column) for one in self.faults)
 
     def still_holds(self, file: ListedFile) -> bool:
         """Whether nobody has changed it: one changed just before its ingest may have been changed again unnoticed."""
@@ -85,7 +102,8 @@ class Sifted:
     """What an ingest does with each file: reads it, passes over it, or leaves it apart because it has `changed`.
 
     `replaced` are the readings that go, by path: of files that are read again, and of `emptied` ones, whose content by
-    now is that of another file.
+    now is that of another file. Of the first, those in `rejudged` are as they were, but queries read other columns;
+    `lost` are the names of files of which that holds, and which are not there any more.
     """
 
     fresh: tuple[SourceFile, ...]
@@ -93,6 +111,8 @@ class Sifted:
     replaced: Mapping[str, Seen] = field(default_factory=dict)
     emptied: tuple[SourceFile, ...] = ()
     changed: tuple[SourceFile, ...] = ()
+    rejudged: frozenset[str] = frozenset()
+    lost: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +165,29 @@ class Ledger:
         return tuple(file for file in files if file.fingerprint not in self.names)
 
     def sift(
-        self, files: Sequence[SourceFile], first: Callable[[str, int], str] = fingerprint_of_first
+        self,
+        files: Sequence[SourceFile],
+        judges: Callable[[str], bool] | None = None,
+        first: Callable[[str, int], str] = fingerprint_of_first,
     ) -> Sifted:
-        """What to do with each file; `first` is the fingerprint of so many first bytes at a path."""
+        """What to do with each file: `judges` tells of a column whether a value that does not fit it costs the event now
+        (None: nothing has changed), `first` is the fingerprint of so many first bytes at a path.
+        """
+        other = {path: seen for path, seen in self.seen.items() if judges and not seen.judged_alike(judges)}
+        lost = {path: seen.name for path, seen in other.items()}
         fresh: dict[str, SourceFile] = {}
         skipped, emptied, changed = [], [], []
         replaced: dict[str, Seen] = {}
+        rejudged: set[str] = set()
         for file in files:
-            known = self.fingerprints.get(file.path, file.fingerprint)
-            if known != file.fingerprint:
+            lost.pop(file.path, None)
+            known = self.fingerprints.get(file.path)
+            if known == file.fingerprint and file.path in other:
+                fresh[file.fingerprint] = file
+                replaced[file.path] = other[file.path]
+                rejudged.add(file.path)
+                continue
+            if known is not None and known != file.fingerprint:
                 if not self._takes_the_place(file, first):
                     changed.append(file)
                     continue
@@ -167,7 +201,15 @@ class Ledger:
                 skipped.append(Skipped(file.name, _same(file.name, twin)))
                 if file.path in replaced:
                     emptied.append(file)
-        return Sifted(tuple(fresh.values()), tuple(skipped), replaced, tuple(emptied), tuple(changed))
+        return Sifted(
+            tuple(fresh.values()),
+            tuple(skipped),
+            replaced,
+            tuple(emptied),
+            tuple(changed),
+            frozenset(rejudged),
+            tuple(lost.values()),
+        )
 
     def _takes_the_place(self, file: SourceFile, first: Callable[[str, int], str]) -> bool:
         """Whether a changed file is all that it was, and more; or whether there was no event in it."""
@@ -181,9 +223,15 @@ class Ledger:
 
 
 def _seen(row: Mapping[str, Any]) -> Seen:
-    removed = tuple(row.get("removed_days") or ())
+    faults = row.get("faults")
     return Seen(
-        row.get("size"), row.get("modified"), row["ingested_at"], row["source_file"], row["rows"], removed
+        row.get("size"),
+        row.get("modified"),
+        row["ingested_at"],
+        row["source_file"],
+        row["rows"],
+        tuple(row.get("removed_days") or ()),
+        None if faults is None and row["rejected"] else tuple(Faults(**one) for one in faults or ()),
     )
 
 

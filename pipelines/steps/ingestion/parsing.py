@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import col
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.reading import (
@@ -17,13 +18,17 @@ from pipelines.reading import (
     Evidence,
     Format,
     Reason,
+    Rows,
     SourceFile,
+    as_json,
     evidence,
     is_packed,
     merge,
     read_file,
+    texts_of,
 )
 from pipelines.steps.packing import pack, run_tasks
+from resources.sql import quoted
 from resources.tables import TIMESTAMP
 
 EARLIEST = pa.scalar(-62_104_060_800_000_000, TIMESTAMP)
@@ -34,24 +39,27 @@ MOST_HERE = 2 << 20
 """Bytes of text that the driver reads itself."""
 
 REJECTED = "rejected row"
-"""The column of what could not be read; its blank keeps it apart from every column that Delta allows."""
+FAULTS = "faults of columns"
+PLACE = "place of the row"
+"""Columns of what could not be read, of how many values did not fit which columns (JSON), and of where a row stood; their
+blanks keep them apart from every column that Delta allows.
+"""
 
 _REJECTED_TYPE = pa.struct(
     [("row_number", pa.int64()), ("raw", pa.string()), ("reason", pa.string()), ("code", pa.string())]
 )
+_PLACE_TYPE = pa.struct([("file", pa.int32()), ("row_number", pa.int64())])
 _EVIDENCE = pa.schema([("file", pa.int32()), ("evidence", pa.binary())])
 
 
-def gather_evidence(
-    spark: SparkSession, files: Sequence[SourceFile], options: ColumnOptions, numeric: frozenset[str]
-) -> Evidence:
+def gather_evidence(spark: SparkSession, files: Sequence[SourceFile], options: ColumnOptions) -> Evidence:
     """What the values of all files say of their columns; each file is looked at in a Spark task, or a few bytes here."""
     if read_here(files):
-        return merge(evidence(file, options, numeric) for file in files)
+        return merge(evidence(file, options) for file in files)
 
     def look(members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
         for number in members:
-            found = pickle.dumps(evidence(files[number], options, numeric))
+            found = pickle.dumps(evidence(files[number], options))
             yield pa.record_batch([pa.array([number], pa.int32()), pa.array([found])], schema=_EVIDENCE)
 
     rows = run_tasks(spark, _packs(spark, files), look, from_arrow_schema(_EVIDENCE)).toArrow()
@@ -59,22 +67,37 @@ def gather_evidence(
 
 
 def parse_files(
-    spark: SparkSession, files: Sequence[SourceFile], columns: pa.Schema, options: ColumnOptions
+    spark: SparkSession,
+    files: Sequence[SourceFile],
+    columns: pa.Schema,
+    options: ColumnOptions,
+    read: frozenset[str],
 ) -> DataFrame:
-    """All rows of the files, lazily: source columns, event_time, event_type, source_file, and `REJECTED`.
+    """All rows of the files, lazily: source columns, event_time, event_type, source_file, and ours.
 
-    A good row has a NULL there, a rejected one only source_file and that. A few bytes are read at once, and here.
+    A row `is_event`, or it `is_rejected` and has only source_file and `REJECTED`, or it says in `FAULTS` what did not fit
+    the columns of source_file; queries read the columns `read`. A few bytes are read at once, and here.
     """
     schema = parsed_schema(columns)
 
-    def read(members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
+    def parse(members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
         for number in members:
-            for good, rejected in read_file(files[number], columns, options):
-                yield from _batches(good, rejected, schema, files[number].name, options)
+            for rows in read_file(files[number], columns, options, read):
+                yield from _batches(rows, schema, files[number].name, number, options)
 
     if read_here(files):
-        return spark.createDataFrame(pa.Table.from_batches(read(tuple(range(len(files)))), schema))
-    return run_tasks(spark, _packs(spark, files), read, from_arrow_schema(schema))
+        return spark.createDataFrame(pa.Table.from_batches(parse(tuple(range(len(files)))), schema))
+    return run_tasks(spark, _packs(spark, files), parse, from_arrow_schema(schema))
+
+
+def is_event() -> Column:
+    """Of the rows of `parse_files`, the events."""
+    return col(quoted(REJECTED)).isNull() & col(quoted(FAULTS)).isNull()
+
+
+def is_rejected() -> Column:
+    """Of the rows of `parse_files`, those that are no events."""
+    return col(quoted(REJECTED)).isNotNull()
 
 
 def read_here(files: Sequence[SourceFile]) -> bool:
@@ -89,9 +112,8 @@ def read_here(files: Sequence[SourceFile]) -> bool:
 def parsed_schema(columns: pa.Schema) -> pa.Schema:
     """The columns of `parse_files` for these source columns."""
     added = [("event_time", TIMESTAMP), ("event_type", pa.string()), ("source_file", pa.string())]
-    return pa.schema(
-        [*columns.remove_metadata(), *(pa.field(*pair) for pair in added), (REJECTED, _REJECTED_TYPE)]
-    )
+    ours = [(REJECTED, _REJECTED_TYPE), (FAULTS, pa.string()), (PLACE, _PLACE_TYPE)]
+    return pa.schema([*columns.remove_metadata(), *(pa.field(*pair) for pair in (*added, *ours))])
 
 
 def _packs(spark: SparkSession, files: Sequence[SourceFile]) -> tuple[tuple[int, ...], ...]:
@@ -100,61 +122,73 @@ def _packs(spark: SparkSession, files: Sequence[SourceFile]) -> tuple[tuple[int,
 
 
 def _batches(
-    good: pa.RecordBatch, rejected: pa.RecordBatch, schema: pa.Schema, name: str, options: ColumnOptions
+    rows: Rows, schema: pa.Schema, name: str, file: int, options: ColumnOptions
 ) -> Iterator[pa.RecordBatch]:
     """What was read of a file, in the columns of `parsed_schema`; rows of impossible times join the rejected."""
-    if rejected.num_rows:
-        yield _rejected(rejected, schema)
+    if rows.faults:
+        yield _only(schema, 1, {"source_file": pa.array([name]), FAULTS: pa.array([json.dumps(rows.faults)])})
+    if rows.rejected.num_rows:
+        yield _rejected(rows.rejected, schema)
+    good, places = rows.good, pa.array(rows.numbers)
     if not good.num_rows:
         return
     times = event_times(good.column(options.time_column), options)
     possible = pc.and_(pc.greater_equal(times, EARLIEST), pc.less(times, LATEST))
     kept, impossible = good.filter(possible), good.filter(pc.invert(possible))
     if kept.num_rows:
-        yield _good(kept, schema, name, options)
+        yield _good(kept, places.filter(possible), schema, name, file, options)
     if impossible.num_rows:
-        yield _rejected(_out_of_years(impossible, name), schema)
+        yield _rejected(_out_of_years(impossible, places.filter(pc.invert(possible)), name), schema)
 
 
-def _out_of_years(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
+def _out_of_years(batch: pa.RecordBatch, places: pa.Array, name: str) -> pa.RecordBatch:
     """Rejected rows for events whose time `hamlet run` can count with, and the readers of a table cannot."""
     rows = [
         {
             "source_file": name,
-            "raw": json.dumps(row, ensure_ascii=False, default=str),
+            "row_number": place,
+            "raw": as_json(row),
             "reason": "the time is outside the years 2 to 9998, which every reader of the tables knows",
             "code": str(Reason.OUT_OF_RANGE),
         }
-        for row in _as_text(batch)
+        for place, row in zip(places.to_pylist(), texts_of(batch), strict=True)
     ]
     return pa.RecordBatch.from_pylist(rows, schema=REJECTED_SCHEMA)
 
 
-def _as_text(batch: pa.RecordBatch) -> list[dict[str, str | None]]:
-    """The rows as Arrow writes their values: Python's datetime knows no year 10000."""
-    return pa.table(
-        [column.cast(pa.string()) for column in batch.columns], names=batch.schema.names
-    ).to_pylist()
-
-
-def _good(batch: pa.RecordBatch, schema: pa.Schema, name: str, options: ColumnOptions) -> pa.RecordBatch:
+def _good(
+    batch: pa.RecordBatch,
+    places: pa.Array,
+    schema: pa.Schema,
+    name: str,
+    file: int,
+    options: ColumnOptions,
+) -> pa.RecordBatch:
     rows = batch.num_rows
-    arrays = [
-        *batch.columns,
-        event_times(batch.column(options.time_column), options),
-        batch.column(options.type_column) if options.type_column else pa.repeat(options.type_value, rows),
-        pa.repeat(name, rows),
-        pa.nulls(rows, _REJECTED_TYPE),
-    ]
-    return pa.record_batch(arrays, schema=schema)
+    known = {
+        **dict(zip(batch.schema.names, batch.columns, strict=True)),
+        "event_time": event_times(batch.column(options.time_column), options),
+        "event_type": batch.column(options.type_column)
+        if options.type_column
+        else pa.repeat(options.type_value, rows),
+        "source_file": pa.repeat(name, rows),
+        PLACE: pa.StructArray.from_arrays(
+            [pa.repeat(pa.scalar(file, pa.int32()), rows), places], fields=list(_PLACE_TYPE)
+        ),
+    }
+    return _only(schema, rows, known)
 
 
 def _rejected(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     reasons = pa.StructArray.from_arrays(
         [batch.column(field.name) for field in _REJECTED_TYPE], fields=list(_REJECTED_TYPE)
     )
-    known = {"source_file": batch.column("source_file"), REJECTED: reasons}
-    arrays = [known.get(field.name, pa.nulls(batch.num_rows, field.type)) for field in schema]
+    return _only(schema, batch.num_rows, {"source_file": batch.column("source_file"), REJECTED: reasons})
+
+
+def _only(schema: pa.Schema, rows: int, known: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    """Rows with these columns, and NULL in the others."""
+    arrays = [known[field.name] if field.name in known else pa.nulls(rows, field.type) for field in schema]
     return pa.record_batch(arrays, schema=schema)
 
 

@@ -11,7 +11,7 @@ from pipelines.cli import main
 from pipelines.folder import WorkloadFolder
 from pipelines.settings import SettingsError
 
-STREAM = "events: inbox\ntime: at\ntype: kind\n"
+STREAM = "events: inbox\ntime: at\ntype: kind\ncolumns: {speed: integer}\n"
 JAMS = """
 jams: RETURN car, COUNT(*), AVG(t.speed), MIN(t.note) PATTERN Travel t+ WHERE [car] AND t.speed > NEXT(t).speed
       GROUP-BY car WITHIN 1 hour

@@ -34,7 +34,7 @@ def expected() -> list[dict[str, object]]:
     from pipelines.reading import ColumnOptions, discover, read_all
 
     text = Path(JAMS[0]).read_text(encoding="utf-8")
-    events, _ = read_all(discover(JAMS[2]), None, ColumnOptions(), frozenset({"speed"}))
+    events, _, _ = read_all(discover(JAMS[2]), None, ColumnOptions())
     return hamlet_core.run(text, events).to_pylist()
 
 

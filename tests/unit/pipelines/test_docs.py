@@ -167,9 +167,8 @@ def test_the_growth_example_gives_the_known_answer(real_data: Path) -> None:
 
     text = (ROOT / "examples" / "for_hire_vehicles.hamlet").read_text(encoding="utf-8")
     options = ColumnOptions(time="date", type_value="Day")
-    numeric = frozenset(name for plan in hamlet_core.plan(text) for name in plan.numeric_columns)
     files = discover(real_data / "fhv_daily_2015.csv")
-    events, rejected = read_all(files, None, options, numeric)
+    events, rejected, _ = read_all(files, None, options)
     schema = hamlet_core.EventSchema("date", None, "Day")
     rows = hamlet_core.run(text, events, schema=schema, arithmetic="exact").to_pylist()
     growth = [

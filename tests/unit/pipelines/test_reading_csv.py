@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -18,12 +19,12 @@ from pipelines.reading.csv_text import read_csv, read_header
 TICK = ColumnOptions(time="t", type_value="Tick")
 
 
-def read(folder: Path, content: bytes, options: ColumnOptions = TICK, numeric: frozenset[str] = frozenset()):
+def read(folder: Path, content: bytes, options: ColumnOptions = TICK):
     """Good rows as tuples, rejected rows as (number, raw, code), and the schema."""
     (folder / "f.csv").write_bytes(content)
     files = discover(folder / "f.csv")
-    schema = infer_columns(files, numeric, options)
-    good, rejected = read_all(files, schema, options)
+    schema = infer_columns(files, options)
+    good, rejected, _ = read_all(files, schema, options)
     rows = [tuple(row.values()) for row in good.to_pylist()]
     return rows, [(row["row_number"], row["raw"], row["code"]) for row in rejected.to_pylist()], schema
 
@@ -47,18 +48,20 @@ def test_clean_rows_are_typed(tmp_path: Path) -> None:
     [
         ("1 2 x y", "int64", 2),
         ("1 2.5 x", "double", 1),
-        ("1 x y", "string", 0),
-        ("DE FR", "string", 0),
-        ("true false", "bool", 0),
-        ("2015-01-31 2015-02-01 7", "string", 0),
-        ("", "int64", 0),
+        ("1 2.5 x", "string", 0),
+        ("DE FR", "double", 2),
+        ("true no", "bool", 1),
+        ("2015-01-31 7", "date32[day]", 1),
+        ("2015-01-31 7", "timestamp[us, tz=UTC]", 1),
     ],
 )
-def test_a_column_that_a_query_sums_is_numbers_if_half_of_its_values_are(
+def test_a_declared_column_has_its_type_whatever_its_values_look_like(
     tmp_path: Path, values: str, kind: str, rejected: int
 ) -> None:
     content = "t,v\n" + "".join(f"1,{value}\n" for value in values.split(" "))
-    rows, refused, schema = read(tmp_path, content.encode(), numeric=frozenset({"v"}))
+    names = {"int64": "integer", "bool": "boolean", "date32[day]": "date"}
+    options = replace(TICK, types=(("v", names.get(kind, kind.partition("[")[0])),))
+    rows, refused, schema = read(tmp_path, content.encode(), options)
     assert str(schema.field("v").type) == kind
     assert len(refused) == rejected
     assert len(rows) + len(refused) == len(values.split(" "))
@@ -143,7 +146,7 @@ def test_numbers_people_write(tmp_path: Path, text: str, value: float) -> None:
 def test_integers_people_write(tmp_path: Path, text: str, value: int) -> None:
     schema = pa.schema([("t", pa.int64()), ("v", pa.int64())])
     (tmp_path / "f.csv").write_text(f"t,v\n1,{text}\n")
-    good, rejected = read_all(discover(tmp_path), schema, TICK)
+    good, rejected, _ = read_all(discover(tmp_path), schema, TICK)
     assert (good["v"].to_pylist(), rejected.num_rows) == ([value], 0)
 
 
@@ -189,7 +192,7 @@ def test_timestamps(tmp_path: Path, text: str, expected: object, other: str) -> 
 def test_an_unreadable_file_is_one_rejected_row(tmp_path: Path, content: bytes, word: str) -> None:
     (tmp_path / "f.csv").write_bytes(content)
     (tmp_path / "g.csv").write_text("t,v\n7,8\n")
-    good, rejected = read_all(discover(tmp_path), None, TICK)
+    good, rejected, _ = read_all(discover(tmp_path), None, TICK)
     assert good.to_pylist() == [{"t": 7, "v": 8}]
     (row,) = rejected.to_pylist()
     assert (row["source_file"], row["row_number"], row["code"]) == ("f.csv", None, "E401")
@@ -215,7 +218,7 @@ def test_a_header_that_cannot_be_one_rejects_its_file_by_name(
     (tmp_path / "bad.csv").write_bytes(header + b"\n1,2\n")
     (tmp_path / "good.csv").write_bytes(b"t,v\n1,2\n")
     files = discover(tmp_path)
-    good, rejected = read_all(files, None, TICK)
+    good, rejected, _ = read_all(files, None, TICK)
     assert good.to_pylist() == [{"t": 1, "v": 2}]
     (row,) = rejected.to_pylist()
     assert (row["source_file"], row["row_number"], row["code"]) == ("bad.csv", None, "E401")
@@ -244,14 +247,14 @@ def test_files_of_a_folder_are_united(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("w,t\n1.5,3\n")
     (tmp_path / "c.csv").write_text("")
     (tmp_path / "d.csv").write_text("v\n5\n")
-    good, rejected = read_all(discover(tmp_path), None, TICK)
+    good, rejected, _ = read_all(discover(tmp_path), None, TICK)
     assert good.to_pylist() == [{"t": 1, "v": 2, "w": None}, {"t": 3, "v": None, "w": 1.5}]
     assert [(row["source_file"], row["code"]) for row in rejected.to_pylist()] == [("d.csv", "E420")]
 
 
 def test_the_reason_names_column_and_value(tmp_path: Path) -> None:
     (tmp_path / "f.csv").write_bytes(b"t,v\n" + CLEAN + b"9,abc\n")
-    _, rejected = read_all(discover(tmp_path), None, TICK)
+    _, rejected, _ = read_all(discover(tmp_path), None, TICK)
     assert rejected["reason"].to_pylist() == ["column v: 'abc' is not a number"]
 
 
@@ -343,13 +346,16 @@ def test_rows_in_are_good_plus_rejected(tmp_path_factory, rows, ending, size, cl
     schema = pa.schema([("t", pa.int64()), ("v", pa.float64()), ("s", pa.string())])
     (file,) = discover(folder)
     good: list[tuple[object, ...]] = []
+    numbers: list[int] = []
     rejected: list[tuple[int, str]] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pipelines.reading.rows.read_csv", lambda path: read_csv(path, size))
-        for kept, refused in read_file(file, schema, TICK):
-            good += [tuple(row.values()) for row in kept.to_pylist()]
-            rejected += [(row["row_number"], row["code"]) for row in refused.to_pylist()]
+        for found in read_file(file, schema, TICK):
+            good += [tuple(row.values()) for row in found.good.to_pylist()]
+            numbers += found.numbers.tolist()
+            rejected += [(row["row_number"], row["code"]) for row in found.rejected.to_pylist()]
     assert good == [(*row[:2], row[2] or None) for row, damage in rows if damage == "none"]
+    assert numbers == [at for at, (_, damage) in enumerate(rows, 1) if damage == "none"]
     assert rejected == [(at, CODES[damage]) for at, (_, damage) in enumerate(rows, 1) if damage != "none"]
 
 
@@ -379,6 +385,8 @@ def test_any_bytes_are_read_without_failing(tmp_path_factory, content: bytes, si
     schema = pa.schema([("t", pa.int64()), ("v", pa.float64())])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pipelines.reading.rows.read_csv", lambda path: read_csv(path, size))
-        numbers = [n for _, bad in read_file(file, schema, TICK) for n in bad["row_number"].to_pylist()]
-        read_all([file], infer_columns([file], options=TICK), TICK)
+        numbers = [
+            n for found in read_file(file, schema, TICK) for n in found.rejected["row_number"].to_pylist()
+        ]
+        read_all([file], infer_columns([file], TICK), TICK)
     assert numbers == sorted(numbers)

@@ -34,7 +34,7 @@ def twice(content: bytes) -> bytes:
 
 
 def rows(path: Path) -> list[dict[str, object]]:
-    good, rejected = read_all(discover(path), None, TICK)
+    good, rejected, _ = read_all(discover(path), None, TICK)
     assert rejected.num_rows == 0
     return good.to_pylist()
 
@@ -80,7 +80,7 @@ def test_either_order_of_bytes_is_read(tmp_path: Path, encoding: str) -> None:
 def test_what_cannot_be_unpacked_is_a_row_that_says_so(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "f.csv.gz").write_bytes(content)
     (tmp_path / "g.csv").write_text("t,v,w\n7,8,x\n")
-    good, rejected = read_all(discover(tmp_path), None, TICK)
+    good, rejected, _ = read_all(discover(tmp_path), None, TICK)
     assert good.to_pylist()[-1] == {"t": 7, "v": 8, "w": "x"}
     (row,) = rejected.to_pylist()
     assert (row["source_file"], row["row_number"], row["code"]) == ("f.csv.gz", None, "E401")

@@ -158,7 +158,7 @@ def test_a_file_that_has_grown_at_its_end_takes_its_own_place_and_any_other_chan
 ):
     asked = []
     sifted = ledger.sift(
-        [now("f2", size), now("f3", 1, "b.csv")], lambda path, many: asked.append((path, many)) or first
+        [now("f2", size), now("f3", 1, "b.csv")], first=lambda path, many: asked.append((path, many)) or first
     )
     assert [file.name for file in sifted.fresh] == (["a.csv", "b.csv"] if again else ["b.csv"])
     assert [file.name for file in sifted.changed] == ([] if again else ["a.csv"])
@@ -169,7 +169,7 @@ def test_a_file_that_has_grown_at_its_end_takes_its_own_place_and_any_other_chan
 def test_a_file_that_has_grown_to_the_content_of_another_is_emptied():
     for others in ([], [now("f4", 30, "0.csv")]):
         twin = "f4" if others else "fg"
-        sifted = in_before().sift([*others, now(twin, 30)], lambda _path, _many: "f1")
+        sifted = in_before().sift([*others, now(twin, 30)], first=lambda _path, _many: "f1")
         assert [file.name for file in sifted.emptied] == ["a.csv"]
         assert list(sifted.replaced) == ["/in/a.csv"]
         assert [file.name for file in sifted.fresh] == [file.name for file in others]
@@ -310,17 +310,17 @@ def test_times_that_no_reader_can_say_go_to_quarantine(tmp_path):
     (tmp_path / "far.csv").write_text("time,type,n\n0,A,1\n-800000,A,2\n3000000,B,3\n")
     files = discover(tmp_path / "far.csv")
     options = ColumnOptions(time_unit="d")
-    columns = infer_columns(files, options=options)
-    ((good, rejected),) = read_file(files[0], columns, options)
-    assert good.num_rows == 3
-    kept, refused = _batches(good, rejected, parsed_schema(columns), "far.csv", options)
+    columns = infer_columns(files, options)
+    (rows,) = read_file(files[0], columns, options)
+    assert rows.good.num_rows == 3
+    kept, refused = _batches(rows, parsed_schema(columns), "far.csv", 0, options)
     assert kept.column("n").to_pylist() == [1]
-    rows = refused.column(REJECTED).to_pylist()
-    assert [(row["code"], row["raw"]) for row in rows] == [
-        ("E416", '{"time": "-800000", "type": "A", "n": "2"}'),
-        ("E416", '{"time": "3000000", "type": "B", "n": "3"}'),
+    told = refused.column(REJECTED).to_pylist()
+    assert [(row["code"], row["row_number"], row["raw"]) for row in told] == [
+        ("E416", 2, '{"time": "-800000", "type": "A", "n": "2"}'),
+        ("E416", 3, '{"time": "3000000", "type": "B", "n": "3"}'),
     ]
-    assert "years 2 to 9998" in rows[0]["reason"]
+    assert "years 2 to 9998" in told[0]["reason"]
 
 
 def test_the_limits_of_time_are_new_years_days():

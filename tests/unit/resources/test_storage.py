@@ -216,7 +216,7 @@ def test_events_are_read_from_a_store_as_from_a_folder(bucket, tmp_path):
     assert there[0].path == "s3://bucket/in box/2026 #1/lines.jsonl"
     assert ignored(place) == ignored(inbox) == ("notes.txt",)
     assert [file.path for file in listing(place)] == [file.path for file in there]
-    good, rejected = read_all(there, None, ColumnOptions())
+    good, rejected, _ = read_all(there, None, ColumnOptions())
     assert (good.sort_by("time").column("time").to_pylist(), rejected.num_rows) == ([1, 2, 3, 4, 5], 0)
     (one,) = discover(f"{place}/p.parquet")
     assert (one.name, one.path) == ("p.parquet", "s3://bucket/in box/p.parquet")

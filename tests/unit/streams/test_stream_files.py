@@ -29,7 +29,7 @@ CODES = ("E411", "E420", "E402", "E403", "E415", "E404", "E406", "E412")
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_what_is_written_is_read_again(tmp_path: Path, suffix: str) -> None:
     write_stream(TABLE, tmp_path / f"rides.{suffix}")
-    good, rejected = read_all(discover(tmp_path), None, ColumnOptions())
+    good, rejected, _ = read_all(discover(tmp_path), None, ColumnOptions())
     assert rejected.num_rows == 0
     assert good.combine_chunks().equals(_plain(TABLE).combine_chunks())
 
@@ -39,7 +39,7 @@ def test_what_is_written_is_read_again(tmp_path: Path, suffix: str) -> None:
 def test_every_stream_is_read_again(tmp_path: Path, name: str, suffix: str) -> None:
     table = generate_stream(name, 2_000, 3)
     write_stream(table, tmp_path / f"events.{suffix}")
-    good, rejected = read_all(discover(tmp_path), None, ColumnOptions())
+    good, rejected, _ = read_all(discover(tmp_path), None, ColumnOptions())
     assert rejected.num_rows == 0
     assert good.combine_chunks().to_pylist() == table.to_pylist()
 
@@ -48,7 +48,7 @@ def test_every_stream_is_read_again(tmp_path: Path, name: str, suffix: str) -> N
 def test_rows_of_every_stream_can_be_broken(tmp_path: Path, name: str) -> None:
     table = generate_stream(name, 2_000, 3)
     assert write_csv(table, tmp_path / "events.csv", broken_rows=40) == 40
-    good, rejected = read_all(discover(tmp_path), None, ColumnOptions())
+    good, rejected, _ = read_all(discover(tmp_path), None, ColumnOptions())
     assert (good.num_rows, rejected.num_rows) == (1_960, 40)
 
 
@@ -61,7 +61,7 @@ def test_names_are_strings_of_a_parquet_file(tmp_path: Path) -> None:
 
 def test_broken_rows_are_rejected_and_nothing_else(tmp_path: Path) -> None:
     assert write_csv(TABLE, tmp_path / "rides.csv", broken_rows=82) == 82
-    good, rejected = read_all(discover(tmp_path), None, ColumnOptions())
+    good, rejected, _ = read_all(discover(tmp_path), None, ColumnOptions())
     counted = Counter(rejected["code"].to_pylist())
     assert counted == {code: 10 + (turn < 2) for turn, code in enumerate(CODES)}
     kept = set(range(1, 4_001)) - set(rejected["row_number"].to_pylist())
