@@ -7,7 +7,7 @@ import dagster as dg
 
 from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
-from pipelines.assets.presenting import computed_lineage, picture, say, table_spec, telling, written
+from pipelines.assets.presenting import computed_lineage, pictures, say, table_spec, telling, written
 from pipelines.showing.plots import sharing_picture
 from pipelines.steps.execution.decisions import decisions_by_partition
 from pipelines.steps.execution.execute import ExecuteReport, execute
@@ -52,7 +52,7 @@ def execute_assets(place: Place) -> dg.AssetsDefinition:
                 context, place, warehouse, tables.COMPUTED.name, rows=rows, metrics=metrics, more=more
             )
             draw = partial(sharing_picture, warehouse, settings.workload.name)
-            shared = picture(context, "sharing over time", draw)
+            shared = pictures(context, "sharing over time", draw)
             yield written(
                 context,
                 place,

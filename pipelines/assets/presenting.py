@@ -2,18 +2,21 @@
 
 import contextlib
 import logging
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
+from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
+from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 
 from hamlet_core import QueryPlan
 from hamlet_core.errors import HamletError
 from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
 from pipelines.showing.levels import GOING_ON
-from pipelines.showing.pictures import markdown
+from pipelines.showing.pictures import address, beside, markdown
 from pipelines.steps.metrics import Metric, metrics_of
 from pipelines.steps.progress import LOG as STEPS
 from resources import tables
@@ -190,16 +193,63 @@ def written(
 def picture(
     context: Context, title: str, draw: Callable[[], bytes]
 ) -> dg.MarkdownMetadataValue | dg.TextMetadataValue:
-    """The PNG that `draw` makes, in the pages. One that cannot be drawn fails no run: the reason stands in its place,
-    and in a line of progress.
+    """The PNG that `draw` makes, in the pages, behind a click. One that cannot be drawn fails no run: the reason stands
+    in its place, and in a line of progress.
     """
+    return _guarded(context, title, lambda: markdown(draw(), title))
+
+
+def pictures(
+    context: Context, title: str, draw: Callable[[], bytes | Mapping[str, bytes]]
+) -> dg.MarkdownMetadataValue | dg.TextMetadataValue:
+    """The PNG that `draw` makes, or several by their names, in the pages without a click; guarded as `picture`."""
+
+    def shown() -> str:
+        drawn = draw()
+        return beside(_addresses(context, drawn if isinstance(drawn, Mapping) else {title: drawn}))
+
+    return _guarded(context, title, shown)
+
+
+def _guarded(
+    context: Context, title: str, draw: Callable[[], str]
+) -> dg.MarkdownMetadataValue | dg.TextMetadataValue:
     try:
-        return dg.MetadataValue.md(markdown(draw(), title))
+        return dg.MetadataValue.md(draw())
     except Exception as failure:  # noqa: BLE001 - whatever it is, the tables are right without their picture
         told = str(failure) if isinstance(failure, HamletError) else f"{type(failure).__name__}: {failure}"
         absent = f"no picture of {title}: {' '.join(told.split())[:300]}"
         say(context, absent, picture=title)
         return dg.MetadataValue.text(absent)
+
+
+def _addresses(context: Context, drawn: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
+    """The name and the address of each picture.
+
+    Dagster's pages show Markdown at once if it is short. So a picture is a file beside what the steps of its run
+    printed, which Dagster's server hands out, on this machine; where it keeps that elsewhere, the address holds it.
+    """
+    own = context if isinstance(context, dg.OpExecutionContext) else context.op_execution_context
+    step = f"{zlib.crc32(own.op.name.encode()):08x}"
+    for number, (name, png) in enumerate(drawn.items(), 1):
+        key = own.run.run_id, "pictures", f"{step}-{number}"
+        place = _place_of(own.instance, key)
+        if place is None:
+            yield name, address(png)
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(png)
+        yield name, f"/logs/{'/'.join(key)}/png"
+
+
+def _place_of(instance: dg.DagsterInstance, key: Sequence[str]) -> Path | None:
+    """The file that Dagster's server hands out for `key`; None where it keeps what steps print in a store."""
+    manager = instance.compute_log_manager
+    if isinstance(manager, LocalComputeLogManager):
+        return Path(manager.get_captured_local_path(key, "png"))
+    if isinstance(manager, NoOpComputeLogManager):
+        return Path(instance.storage_directory(), *key).with_suffix(".png")
+    return None
 
 
 def recorded_metrics(instance: dg.DagsterInstance, run_id: str) -> Iterator[Metric]:

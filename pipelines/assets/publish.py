@@ -8,7 +8,7 @@ from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
 from pipelines.assets.presenting import (
     copied_lineage,
-    picture,
+    pictures,
     recorded_metrics,
     say,
     step_seconds,
@@ -16,7 +16,7 @@ from pipelines.assets.presenting import (
     telling,
     written,
 )
-from pipelines.showing.plots import results_picture
+from pipelines.showing.plots import results_pictures
 from pipelines.steps.metrics import Metric, write_metrics
 from pipelines.steps.publication.publish import publish
 from pipelines.steps.publication.wide import publish_wide
@@ -61,10 +61,10 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
             counts = rows_by_partition(published, settings.workload.name, settings.span)
             more = {
                 "dagster/column_lineage": copied_lineage(place, tables.PUBLISHED, tables.COMPUTED),
-                "results over time": picture(
+                "results over time": pictures(
                     context,
                     "published results",
-                    partial(results_picture, warehouse, settings.workload.name),
+                    partial(results_pictures, warehouse, settings.workload.name),
                 ),
                 "wide tables": dg.MetadataValue.json(wide),
             }

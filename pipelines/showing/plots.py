@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.showing.people import group
-from pipelines.showing.pictures import COLOURS, FAINT, figure, message, png, short, styled
+from pipelines.showing.pictures import COLOURS, FAINT, figure, message, png, sheet, short, styled
 from pipelines.spans import microseconds, moment
 from resources import tables
 from resources.warehouse import Warehouse
@@ -28,10 +28,14 @@ if TYPE_CHECKING:
     from matplotlib.ticker import Locator
 
 QUERIES = 9
-"""Queries that one picture shows: those of most windows and groups."""
+"""Queries that are drawn: those of most windows and groups."""
 GROUPS = 5
-"""Groups of a query that have a colour: those of the largest numbers."""
-_FAINT_GROUPS = 40
+"""Groups of a query that are drawn: those of the largest numbers."""
+SIZE = 4.5, 2.1
+"""Inches of a chart: as broad as the column of metadata in Dagster's pages where these are 1,440 pixels broad."""
+_PLACE = {"left": 0.115, "bottom": 0.2, "top": 0.79}
+_BROAD, _BESIDE_NAMES = 0.97, 0.72
+"""Where the axes of a chart end, without and with the names of groups right of them."""
 _MOST_ROWS = 400_000
 """Results that are looked at, the latest days of them: a picture is to take seconds."""
 _BINS = 120
@@ -46,7 +50,10 @@ _FIRST, _LAST = (end.replace(tzinfo=None) for end in _CALENDAR)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One group of a query: times ascending, and the log2 of its aggregate at each, NaN where there is none."""
+    """One group of a query: times ascending, and its aggregate at each, NaN where there is none.
+
+    A count is its log2, because counts of trends double with each event; any other aggregate is the number itself.
+    """
 
     group: str
     times: tuple[datetime, ...]
@@ -63,44 +70,34 @@ class Line:
         return max((size for size in self.sizes if not math.isnan(size)), default=-math.inf)
 
 
-def results_picture(
+def results_pictures(
     warehouse: Warehouse, workload: str, aggregates: Mapping[str, str] | None = None
-) -> bytes:
-    """A PNG of the published results: for each query an aggregate over time, its largest groups in colour.
+) -> dict[str, bytes]:
+    """A small PNG of the published results per query: an aggregate over time, in its largest groups.
 
-    `aggregates` is query -> aggregate, and limits the picture to these queries; the default is the first one a query
-    has among COUNT(*) and what comes first by name. The scale is logarithmic: sizes double with each step.
+    `aggregates` is query -> aggregate, and limits the pictures to these queries; the default is the first one a query
+    has among COUNT(*) and what comes first by name. The scale of counts is logarithmic, that of all others linear.
     """
     rows = _results(warehouse, workload)
     chosen = dict(aggregates) if aggregates is not None else _default_aggregates(rows)
-    lines = {query: _lines(rows, query, aggregate) for query, aggregate in chosen.items()}
-    shown = [query for query, found in lines.items() if found]
-    if not shown:
-        return message(f"Nothing is published of {short(workload, 60)} yet: there is nothing to draw.")
-    most = sorted(shown, key=lambda query: (-sum(len(line.times) for line in lines[query]), query))[:QUERIES]
-    kept = [query for query in shown if query in most]
+    lines = {query: found for query, aggregate in chosen.items() if (found := _lines(rows, query, aggregate))}
+    if not lines:
+        nothing = f"Nothing is published of {short(workload, 40)} yet:\nthere is nothing to draw."
+        return {"results": message(nothing)}
+    most = sorted(lines, key=lambda query: (-sum(len(line.times) for line in lines[query]), query))[:QUERIES]
     with styled():
-        width, height = _grid(len(kept))
-        drawn = figure(5.2 * width if width > 1 else 8.0, 2.3 * height + 0.4)
-        left_out = len(shown) - len(kept)
-        more = f" ({left_out} queries with fewer results not drawn)" if left_out else ""
-        drawn.suptitle(
-            f"{short(workload, 60)}: results over time{more}",
-            x=0.01,
-            ha="left",
-            fontsize=11,
-            fontweight="bold",
-        )
-        axes = drawn.subplots(height, width, squeeze=False).ravel()
-        for one, query in zip(axes, kept, strict=False):
-            _chart(one, query, chosen[query], lines[query])
-        for one in axes[len(kept) :]:
-            one.set_visible(False)
-        return png(drawn)
+        return {query: png(_chart(query, chosen[query], lines[query])) for query in lines if query in most}
+
+
+def results_picture(
+    warehouse: Warehouse, workload: str, aggregates: Mapping[str, str] | None = None
+) -> bytes:
+    """The same in one PNG, in two columns."""
+    return sheet(list(results_pictures(warehouse, workload, aggregates).values()))
 
 
 def _results(warehouse: Warehouse, workload: str) -> pa.Table:
-    columns = ["query", "window_start", "window_end", "group_key", "aggregate", "log2"]
+    columns = ["query", "window_start", "window_end", "group_key", "aggregate", "value", "log2"]
     if not warehouse.exists(tables.PUBLISHED.name):
         return tables.PUBLISHED.schema.remove_metadata().empty_table().select(columns)
     published = warehouse.dataset(tables.PUBLISHED.name)
@@ -130,13 +127,14 @@ def _default_aggregates(rows: pa.Table) -> dict[str, str]:
 
 def _lines(rows: pa.Table, query: str, aggregate: str) -> list[Line]:
     """The groups of a query, the largest first; a window without a result is a gap in its line."""
+    measure = "log2" if is_count(aggregate) else "value"
     mine = rows.filter((pc.field("query") == query) & (pc.field("aggregate") == aggregate)).sort_by(
         "window_start"
     )
     starts = [moment(start).replace(tzinfo=None) for start in _on_calendar(mine["window_start"]).to_pylist()]
     step = min((later - earlier for earlier, later in pairwise(starts) if later > earlier), default=None)  # fmt: skip
     points: dict[str, list[tuple[datetime, float]]] = defaultdict(list)
-    for start, key, size in zip(starts, mine.column("group_key").to_pylist(), mine.column("log2").to_pylist(), strict=True):  # fmt: skip
+    for start, key, size in zip(starts, mine.column("group_key").to_pylist(), mine.column(measure).to_pylist(), strict=True):  # fmt: skip
         before = points[key]
         if before and step is not None and start - before[-1][0] > step:
             before.append((before[-1][0] + step, math.nan))
@@ -162,48 +160,53 @@ def _said(key: str) -> str:
     return short(group(key), 30)
 
 
-def _grid(number: int) -> tuple[int, int]:
-    """Columns and rows for so many charts."""
-    columns = 1 if number == 1 else 2 if number <= 4 else 3
-    return columns, -(-number // columns)
+def is_count(aggregate: str) -> bool:
+    """Whether an aggregate counts: COUNT(*) or COUNT(E)."""
+    return aggregate.upper().startswith("COUNT(")
 
 
-def _chart(axes: Axes, query: str, aggregate: str, lines: Sequence[Line]) -> None:
+def _chart(query: str, aggregate: str, lines: Sequence[Line]) -> Figure:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    from matplotlib.ticker import MaxNLocator
 
-    for line in reversed(lines[GROUPS : GROUPS + _FAINT_GROUPS]):
-        axes.plot(line.moments, line.sizes, color=FAINT, linewidth=0.6, alpha=0.6)
+    drawn = figure(*SIZE, layout=None)
+    right = _BROAD if len(lines) == 1 else _BESIDE_NAMES
+    axes = drawn.subplots(gridspec_kw={**_PLACE, "right": right})
     for colour, line in zip(COLOURS, lines[:GROUPS], strict=False):
         axes.plot(
             line.moments,
             line.sizes,
             color=colour,
-            linewidth=1.3,
+            linewidth=1.1,
             label=line.group,
             marker=".",
-            markersize=2.5,
+            markersize=2,
         )
-    others = len(lines) - GROUPS
-    axes.set_title(
-        f"{short(query, 30)}: {short(aggregate, 24)}"
-        + (f", {others} more groups in grey" if others > 0 else ""),
-        fontsize=8.5,
-    )
-    times = [time for line in lines for time in line.times]
+    title = f"{short(query, 36)}: {short(aggregate, 28)}"
+    drawn.text(0.015, 0.97, title, va="top", fontsize=8.5, fontweight="bold")
+    drawn.text(0.015, 0.885, _extent(len(lines)), va="top", fontsize=7, color=FAINT)
+    times = [time for line in lines[:GROUPS] for time in line.times]
     _limit(axes, min(times), max(times))
-    axes.yaxis.set_major_locator(_powers(lines))
-    axes.yaxis.set_major_formatter(lambda size, _: power(size))
-    locator = AutoDateLocator(maxticks=6)
+    counts = is_count(aggregate)
+    axes.yaxis.set_major_locator(_powers(lines) if counts else MaxNLocator(nbins=5))
+    axes.yaxis.set_major_formatter(lambda size, _: power(size) if counts else brief(size))
+    locator = AutoDateLocator(maxticks=5)
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     axes.tick_params(labelsize=7)
     axes.xaxis.get_offset_text().set_fontsize(7)
     if len(lines) > 1:
         axes.legend(
-            loc="upper left", ncols=2, fontsize=6.5, handlelength=1.2, columnspacing=0.8, borderpad=0.1
+            loc="upper left", bbox_to_anchor=(1.0, 1.06), fontsize=7, handlelength=1.1, borderaxespad=0.3
         )
-        low, high = axes.get_ylim()
-        axes.set_ylim(low, high + (high - low) * (0.16 * -(-min(len(lines), GROUPS) // 2)))
+    return drawn
+
+
+def _extent(groups: int) -> str:
+    """Which groups are drawn, of how many."""
+    if groups == 1:
+        return ""
+    return f"the {GROUPS} largest of {groups:,} groups" if groups > GROUPS else f"{groups} groups"
 
 
 def _limit(axes: Axes, first: datetime, last: datetime) -> None:
@@ -235,6 +238,20 @@ def power(size: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
+def brief(number: float) -> str:
+    """A number for an axis, in a few signs.
+
+    >>> brief(0.25), brief(-1500.0), brief(2_500_000.0), brief(3e300)
+    ('0.25', '-1,500', '2.5M', '3e300')
+    """
+    if not 1e-4 <= abs(number) < 1e15:
+        return "0" if number == 0 else f"{number:.3g}".replace("e+", "e")
+    for least, sign in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if abs(number) >= least:
+            return f"{number / least:.6g}{sign}"
+    return f"{number:,.6g}"
+
+
 # --- sharing over time ---------------------------------------------------------------------------
 
 
@@ -246,8 +263,8 @@ def sharing_picture(warehouse: Warehouse, workload: str) -> bytes:
     found = bins(_decisions(warehouse, workload))
     if not found:
         return message(
-            f"No decisions were taken burst by burst for {short(workload, 60)}:\n"
-            "what its queries share is found in their plan, see the picture there."
+            f"No decisions were taken burst by burst for {short(workload, 30)}:\n"
+            "what its queries share is found in their plan,\nsee the picture there."
         )
     with styled():
         return png(_sharing(found, workload))
@@ -311,33 +328,43 @@ def _sharing(found: Sequence[Bin], workload: str) -> Figure:
     starts = np.array([one.start.replace(tzinfo=None) for one in found], "datetime64[us]")
     step = min(np.diff(starts), default=np.timedelta64(1, "m"))
     end = min(starts[-1] + step, np.datetime64(_LAST, "us"))
-    drawn = figure(8, 4.2)
+    drawn = figure(SIZE[0], 3.1, layout=None)
     bursts, shared = sum(one.bursts for one in found), sum(one.shared for one in found)
     drawn.suptitle(
-        f"{short(workload, 60)}: {shared:,} of {bursts:,} bursts shared",
-        x=0.01,
+        f"{short(workload, 30)}: {shared:,} of {bursts:,} bursts shared",
+        x=0.015,
+        y=0.985,
         ha="left",
-        fontsize=11,
+        fontsize=8.5,
         fontweight="bold",
     )
-    above, below = drawn.subplots(2, 1, sharex=True)
+    above, below = drawn.subplots(
+        2,
+        1,
+        sharex=True,
+        gridspec_kw={"left": 0.115, "right": 0.98, "top": 0.84, "bottom": 0.135, "hspace": 0.36},
+    )
     shares = [one.share for one in found]
     above.bar(starts, shares, width=0.9 * step.astype(float) / _DAY, align="edge", color=COLOURS[0])
     above.set_ylim(0, 1)
     above.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    above.set_title("bursts shared", fontsize=9)
+    above.set_title("share of bursts that were shared", fontsize=7.5)
     for costs, name, colour in (
         ([one.cost_alone for one in found], "every query alone", COLOURS[1]),
         ([one.cost_shared for one in found], "shared", COLOURS[0]),
     ):
         # The last bar has its width, too.
         edges = np.append(starts, end)
-        below.step(edges, [*costs, *costs[-1:]], where="post", color=colour, label=name, linewidth=1.2)
+        below.step(edges, [*costs, *costs[-1:]], where="post", color=colour, label=name, linewidth=1.1)
     below.set_ylim(bottom=0)
-    below.set_title("predicted cost of the bursts", fontsize=9)
-    below.legend(loc="upper left")
+    below.yaxis.set_major_formatter(lambda cost, _: brief(cost))
+    below.set_title("predicted cost of the bursts", fontsize=7.5)
+    below.legend(loc="lower right", bbox_to_anchor=(1.0, 0.96), ncols=2, fontsize=7, borderaxespad=0)
     _limit(below, starts[0].item(), end.item())
-    locator = AutoDateLocator(maxticks=8)
+    locator = AutoDateLocator(maxticks=7)
     below.xaxis.set_major_locator(locator)
     below.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    for axes in (above, below):
+        axes.tick_params(labelsize=7)
+    below.xaxis.get_offset_text().set_fontsize(7)
     return drawn

@@ -255,7 +255,7 @@ def test_a_picture_that_cannot_be_drawn_fails_no_run(run: Run, monkeypatch: pyte
     for module, name in (
         (plan, "template_picture"),
         (execute, "sharing_picture"),
-        (publish, "results_picture"),
+        (publish, "results_pictures"),
     ):
         monkeypatch.setattr(module, name, lambda *_: 1 // 0)
     assert run() == 0, run.said

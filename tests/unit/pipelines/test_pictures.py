@@ -6,9 +6,11 @@ import ast
 import base64
 import inspect
 import math
+import re
 import struct
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +19,8 @@ import dagster as dg
 import deltalake
 import pyarrow as pa
 import pytest
+from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
+from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 from matplotlib.figure import Figure
 
 from hamlet_core import execute, parse
@@ -30,10 +34,12 @@ from pipelines.assets import plan as plan_assets
 from pipelines.assets import presenting
 from pipelines.assets import publish as publish_assets
 from pipelines.example import example_workload
+from pipelines.instance import dagster_home as home_of
+from pipelines.instance import dagster_instance
 from pipelines.settings import NamedWorkload
 from pipelines.showing import plots
 from pipelines.showing.pictures import LARGEST, markdown, message, styled
-from pipelines.showing.plots import bins, results_picture, sharing_picture
+from pipelines.showing.plots import QUERIES, bins, results_picture, results_pictures, sharing_picture
 from pipelines.showing.template_layout import layout
 from pipelines.showing.template_picture import template_figure, template_picture
 from resources import tables
@@ -148,12 +154,17 @@ def published(root: Path, rows: list[dict[str, object]]) -> Warehouse:
 
 
 def result(
-    query: str, hour: int, group: str, log2: float | None, aggregate: str = "COUNT(*)"
+    query: str,
+    hour: int,
+    group: str,
+    log2: float | None,
+    aggregate: str = "COUNT(*)",
+    value: float | None = None,
 ) -> dict[str, object]:
     start = START + timedelta(hours=hour)
     return {
         "query": query, "window_start": start, "window_end": start + timedelta(hours=1), "group_key": group,
-        "aggregate": aggregate, "log2": log2, "workload": "w", "day": start.date(),
+        "aggregate": aggregate, "value": value, "log2": log2, "workload": "w", "day": start.date(),
     }  # fmt: skip
 
 
@@ -164,9 +175,9 @@ def drawn_lines(
     seen: dict[str, list[plots.Line]] = {}
     draw = plots._chart
 
-    def kept(axes: object, query: str, aggregate: str, lines: list[plots.Line]) -> None:
+    def kept(query: str, aggregate: str, lines: list[plots.Line]) -> Figure:
         seen[f"{query} {aggregate}"] = lines
-        draw(axes, query, aggregate, lines)
+        return draw(query, aggregate, lines)
 
     monkeypatch.setattr(plots, "_chart", kept)
     size(results_picture(warehouse, "w", **options))
@@ -202,6 +213,71 @@ def test_an_aggregate_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert list(seen) == ["q AVG(b.v)"]
 
 
+def figures(
+    monkeypatch: pytest.MonkeyPatch, warehouse: Warehouse, aggregates: dict[str, str] | None = None
+) -> dict[str, Figure]:
+    """The figure of each query."""
+    drawn: list[Figure] = []
+    monkeypatch.setattr(plots, "png", lambda figure: drawn.append(figure) or b"")
+    return dict(zip(results_pictures(warehouse, "w", aggregates), drawn, strict=True))
+
+
+def test_counts_have_a_logarithmic_axis_and_values_a_linear_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        result("q", hour, "{}", float(hour), aggregate, -25.0 * hour)
+        for hour in range(9)
+        for aggregate in ("COUNT(*)", "COUNT(b)", "SUM(b.v)", "AVG(b.v)", "MIN(b.v)", "MAX(b.v)")
+    ]
+    warehouse = published(tmp_path, [*rows, result("q", 9, "{}", 2_000.0, "SUM(b.v)")])
+    for aggregate in ("COUNT(*)", "COUNT(b)"):
+        (axes,) = figures(monkeypatch, warehouse, {"q": aggregate})["q"].axes
+        assert list(axes.lines[0].get_ydata()) == list(range(9))
+        assert [axes.yaxis.get_major_formatter()(tick) for tick in (0, 4, 8)] == ["1", "16", "256"]
+    for aggregate in ("SUM(b.v)", "AVG(b.v)", "MIN(b.v)", "MAX(b.v)"):
+        (axes,) = figures(monkeypatch, warehouse, {"q": aggregate})["q"].axes
+        assert list(axes.lines[0].get_ydata())[:9] == [-25.0 * hour for hour in range(9)]
+        assert axes.get_yscale() == "linear"
+        assert [axes.yaxis.get_major_formatter()(tick) for tick in (-200, 0)] == ["-200", "0"]
+
+
+def test_a_picture_a_query_of_its_few_largest_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        result(query, hour, f'{{"g":"g{group}"}}', float(group))
+        for query, groups in (("many", 12), ("few", 3), ("one", 1))
+        for group in range(groups)
+        for hour in range(3)
+    ]
+    drawn = figures(monkeypatch, published(tmp_path, rows))
+    assert list(drawn) == ["few", "many", "one"]
+    said = {query: [text.get_text() for text in figure.texts] for query, figure in drawn.items()}
+    assert said == {
+        "few": ["few: COUNT(*)", "3 groups"],
+        "many": ["many: COUNT(*)", "the 5 largest of 12 groups"],
+        "one": ["one: COUNT(*)", ""],
+    }
+    (axes,) = drawn["many"].axes
+    assert [line.get_label() for line in axes.lines] == ["g11", "g10", "g9", "g8", "g7"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["g11", "g10", "g9", "g8", "g7"]
+    assert drawn["one"].axes[0].get_legend() is None
+
+
+COLUMN = 460
+"""Pixels of the column with metadata, on an asset's page of 1,440 pixels."""
+DIALOG = 1_110
+"""Pixels of a picture in a dialog there, which is not broader than 80 of 100 of the page."""
+
+
+def test_pictures_are_not_broader_than_the_pages(tmp_path: Path) -> None:
+    rows = [result(f"q{query}", hour, "{}", float(hour)) for query in range(3) for hour in range(30)]
+    drawn = results_pictures(published(tmp_path, rows), "w")
+    deltalake.write_deltalake(tmp_path / "sharing_decisions", decisions(decision(0, "p, q")))
+    for picture in (*drawn.values(), sharing_picture(Warehouse(tmp_path), "w"), message("nothing")):
+        assert size(picture)[0] <= COLUMN
+    assert size(template_picture(NamedWorkload("w", w50())))[0] <= DIALOG
+
+
 def test_of_very_many_results_the_latest_days_are_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,7 +297,10 @@ def test_results_of_the_example_and_of_fifty_queries_stay_small(tmp_path: Path) 
         for group in range(60)
     ]
     for number, some in enumerate((rows, many)):
-        size(results_picture(published(tmp_path / str(number), some), "w"))
+        drawn = results_pictures(published(tmp_path / str(number), some), "w")
+        assert len(drawn) == (7, QUERIES)[number]
+        for picture in drawn.values():
+            size(picture)
 
 
 def test_without_results_and_decisions_the_pictures_say_so(tmp_path: Path) -> None:
@@ -359,9 +438,64 @@ def test_the_reason_stands_in_place_of_a_picture_that_cannot_be_drawn(
         drawn = presenting.picture(context, "results", lambda: message("a picture"))
         assert caplog.messages == []
         absent = presenting.picture(context, "results", lambda: png_of(1 // 0))
+        several = presenting.pictures(context, "results", lambda: {"q": png_of(1 // 0)})
+    assert several == absent
     assert str(drawn.value).startswith("![results](data:image/png;base64,")
     assert absent.value == "no picture of results: ZeroDivisionError: integer division or modulo by zero"
-    assert caplog.messages == [absent.value]
+    assert caplog.messages == [absent.value] * 2
+
+
+SHOWN_AT_ONCE = 1_000
+"""Signs of Markdown below which Dagster's pages show it without a click."""
+
+
+def shown_by(
+    instance: dg.DagsterInstance, draw: Callable[[], bytes | dict[str, bytes]]
+) -> dg.MetadataValue[object]:
+    """What a run shows of pictures."""
+    seen: list[dg.MetadataValue[object]] = []
+
+    @dg.asset
+    def drawn() -> None:
+        seen.append(presenting.pictures(dg.AssetExecutionContext.get(), "sharing", draw))
+
+    assert dg.materialize([drawn], instance=instance).success
+    return seen[0]
+
+
+def test_pictures_are_short_markdown_and_files_that_the_server_hands_out(dagster_home: Path) -> None:
+    drawn = {f"query {number} of a long name": message(str(number)) for number in range(QUERIES)}
+    with dg.DagsterInstance.get() as instance:
+        shown = shown_by(instance, lambda: drawn)
+        assert isinstance(shown, dg.MarkdownMetadataValue)
+        assert len(str(shown.value)) < SHOWN_AT_ONCE
+        found = re.findall(r"!\[([^]]+)\]\(/logs/(\S+)/png\)", str(shown.value))
+        assert [name for name, _ in found] == [f"query {number} of a long n…" for number in range(QUERIES)]
+        manager = instance.compute_log_manager
+        assert isinstance(manager, LocalComputeLogManager)
+        places = [manager.get_captured_local_path(key.split("/"), "png") for _, key in found]
+    assert [Path(place).read_bytes() for place in places] == list(drawn.values())
+
+
+def test_a_run_that_catches_nothing_of_what_steps_print_keeps_pictures_in_the_same_place(
+    tmp_path: Path,
+) -> None:
+    with dagster_instance(tmp_path / "warehouse") as instance:
+        (key,) = re.findall(r"/logs/(\S+)/png", str(shown_by(instance, lambda: message("x")).value))
+    with dg.DagsterInstance.from_config(str(home_of(tmp_path / "warehouse"))) as server:
+        manager = server.compute_log_manager
+        assert isinstance(manager, LocalComputeLogManager)
+        place = manager.get_captured_local_path(key.split("/"), "png")
+    assert Path(place).read_bytes() == message("x")
+
+
+def test_where_the_server_has_no_files_the_picture_is_in_its_address(
+    dagster_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(presenting, "LocalComputeLogManager", NoOpComputeLogManager)
+    with dg.DagsterInstance.get() as instance:
+        shown = shown_by(instance, lambda: message("x"))
+    assert shown.value == markdown(message("x"), "sharing")
 
 
 def png_of(number: float) -> bytes:
@@ -376,8 +510,8 @@ def test_assets_draw_nothing_but_through_the_guard(module: ModuleType) -> None:
         for node in ast.walk(ast.parse(inspect.getsource(module)))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
-    assert "picture" in called
-    assert {name for name in called if name.endswith("_picture")} == set()
+    assert called & {"picture", "pictures"}
+    assert {name for name in called if name.endswith(("_picture", "_pictures"))} == set()
 
 
 def test_drawing_loads_no_window_and_importing_loads_nothing() -> None:
