@@ -16,14 +16,20 @@ _PLAIN = (1e-4, 1e15)
 def number(row: Mapping[str, Any]) -> str:
     """All digits where they are known and fit, else a rounded number of any magnitude; `-` where there is none.
 
+    Where a sum has cancelled out (its sign is withheld), what is left of it is rounding: `~0`.
+
     >>> number({"exact": "93939", "value": 93939.0, "sign": 1, "log2": 16.5})
     '93,939'
     >>> number({"exact": None, "value": None, "sign": 1, "log2": 50000.0})
     '3.1607e15051'
+    >>> number({"exact": None, "value": 3.7e-05, "sign": None, "log2": -14.7})
+    '~0'
     """
     exact, value = row["exact"], row["value"]
     if exact is not None and len(exact) <= LONGEST:
         return _grouped(exact) + (f" = {plain(value)}" if "/" in exact and value is not None else "")
+    if value is not None and row["sign"] is None:
+        return "~0"
     if value is not None:
         return plain(value) + _length(exact)
     if row["log2"] is not None:

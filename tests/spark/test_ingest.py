@@ -49,7 +49,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
     return Warehouse(tmp_path / "warehouse")
 
 
-def bring(spark: SparkSession, warehouse: Warehouse, place: Path, **options: str) -> IngestReport:
+def bring(spark: SparkSession, warehouse: Warehouse, place: Path, **options: object) -> IngestReport:
     columns = ColumnOptions(**{"types": (("v", "integer"),), **options})  # type: ignore[arg-type]
     return ingest(spark, warehouse, Source(str(place), columns), NEEDS)
 
@@ -239,7 +239,7 @@ def ingested(spark, tmp_path_factory) -> Warehouse:
     folder = tmp_path_factory.mktemp("ingested")
     (folder / "good.csv").write_text(GOOD)
     warehouse = Warehouse(folder / "warehouse")
-    bring(spark, warehouse, folder / "good.csv")
+    bring(spark, warehouse, folder / "good.csv", types=())
     return warehouse
 
 

@@ -47,6 +47,8 @@ def row(
         ("0.1", row(0.1, "0.1")),
         ("1e-07", row(1e-7, "1e-07")),
         ("-", row(None, None, None, None)),
+        ("~0", row(3.7e-05, None, -14.7, None)),
+        ("~0", row(0.0, None, None, None)),
     ],
 )
 def test_numbers(shown: str, one: dict[str, Any]) -> None:
