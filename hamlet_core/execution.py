@@ -25,6 +25,7 @@ from hamlet_core.language.parser import parse_syntax
 from hamlet_core.language.syntax import Attribute, Workload
 from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload
 from hamlet_core.predicates.typing import check
+from hamlet_core.progress import Progress
 from hamlet_core.results.counters import Counters, Work
 from hamlet_core.results.folded import Folded, Part, shapes_of
 from hamlet_core.results.rows import (
@@ -245,9 +246,10 @@ def _fold(
         )
         return Folded(stream, shapes, numbers, work, chunks)
     rows: list[PartialRow] = []
-    matched = 0
-    for one, spec in zip(analysed, specs, strict=True):
-        found, events_bound = _fold_query(one, spec, text, stream, options)
+    matched, progress = 0, Progress.over(len(stream))
+    for place, (one, spec) in enumerate(zip(analysed, specs, strict=True)):
+        part = progress.part(place, len(analysed))
+        found, events_bound = _fold_query(one, spec, text, stream, options, part)
         rows.extend(found)
         matched += events_bound
     return Folded(stream, shapes, numbers, Work(matched), rows=rows)
@@ -309,7 +311,12 @@ def _window_spec(analysed: AnalysedQuery, stream: Stream, text: str) -> WindowSp
 
 
 def _fold_query(
-    analysed: AnalysedQuery, spec: WindowSpec, text: str, stream: Stream, options: Options
+    analysed: AnalysedQuery,
+    spec: WindowSpec,
+    text: str,
+    stream: Stream,
+    options: Options,
+    progress: Progress,
 ) -> tuple[list[PartialRow], int]:
     query = analysed.query
     numbers = ARITHMETICS[options.arithmetic]
@@ -318,7 +325,7 @@ def _fold_query(
     prepared = prepare(analysed, stream, algebra, text)
     units = _units(analysed, stream)
     labels = tuple(aggregate.label for aggregate in query.aggregates)
-    groups = fold_groups(prepared, spec, shape, numbers, EVALUATORS[options.engine])
+    groups = fold_groups(prepared, spec, shape, numbers, EVALUATORS[options.engine], progress)
     rows = [
         PartialRow(query.name, *spec.bounds(index), group, element, units, numbers.name, labels)
         for (index, group), element in groups.items()

@@ -15,6 +15,7 @@ from hamlet_core.algebra.arithmetic import Arithmetic
 from hamlet_core.engines.prepared import PreparedQuery
 from hamlet_core.instants import iso
 from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.progress import UNWATCHED, Progress
 from hamlet_core.table.encode import Stream
 from hamlet_core.table.kinds import Kind
 from hamlet_core.windows import WindowSpec
@@ -83,20 +84,29 @@ def windows(spec: WindowSpec, times: Sequence[int]) -> Iterator[tuple[int, int, 
 
 
 def fold_groups(
-    prepared: PreparedQuery, spec: WindowSpec, shape: Shape, arithmetic: Arithmetic, evaluate: Evaluate
+    prepared: PreparedQuery,
+    spec: WindowSpec,
+    shape: Shape,
+    arithmetic: Arithmetic,
+    evaluate: Evaluate,
+    progress: Progress = UNWATCHED,
 ) -> dict[tuple[int, GroupKey], Element]:
     """(window index, group) -> element over all partitions of the group; only where there is a trend (or a pair)."""
     stream = prepared.stream
     rows = [row for row in range(len(stream.times)) if prepared.root.binds(row)]
     found: dict[tuple[int, GroupKey], Element] = {}
+    before = 0
     for partition in partitions(prepared.analysed, stream, rows):
         times = [stream.times[row] for row in partition.rows]
         for index, first, last in windows(spec, times):
+            progress.at((before + first) / len(rows))
             element = total(prepared, evaluate(prepared, partition.rows[first:last]), arithmetic)
             if element is not None:
                 key = index, partition.group
                 known = found.get(key)
                 found[key] = element if known is None else shape.plus(known, element, arithmetic)
+        before += len(partition.rows)
+    progress.at(1.0)
     return found
 
 

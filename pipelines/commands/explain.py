@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import click
 
+from pipelines.commands.going_on import going_on, reading
 from pipelines.commands.inputs import events_at
 from pipelines.commands.options import (
     column_options,
@@ -18,6 +22,10 @@ from pipelines.commands.workloads import read_workload
 from pipelines.showing.visible import visible
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hamlet_core import EventSchema
+    from pipelines.duration_estimate import Estimate
     from pipelines.reading import ColumnOptions
 
 EPILOG = """\b
@@ -52,29 +60,63 @@ def explain(
 ) -> None:
     """Show how each query of the file WORKLOAD will be evaluated, stage by stage, and what an event costs.
 
-    With events it is also run, to show what was shared, why, and what that saved.
+    With events it says how long a run takes, as measured on the first of them, and is then run, to show what was
+    shared, why, and what that saved.
     """
     import hamlet_core
     from hamlet_core.describe.sharing import decided_lines
     from hamlet_core.engines.registry import DEFAULT_ENGINE
-    from pipelines.reading import discover, read_all
+    from hamlet_core.progress import watching
+    from pipelines.reading import discover, infer_columns, read_all
     from pipelines.showing.rejected import left_empty, summary
 
     text = read_workload(workload).text
     plans = hamlet_core.plan(text)
     read = frozenset(name for query in plans for name in query.columns)
     numeric = {name for query in plans for name in query.numeric_columns}
-    files = [file for path in events for file in discover(events_at(path))]
-    rows = read_all(files, None, columns, read, numeric) if files else None
-    table = rows.good if rows else None
-    if rows and rows.rejected.num_rows:
-        click.echo(f"Left out {visible(summary(rows.rejected, rows.good.num_rows))}", err=True)
-    if rows and rows.empty:
-        click.echo(visible(left_empty(rows.empty)), err=True)
     schema, engine = schema_of(columns), engine or DEFAULT_ENGINE
     sharing = {"policy": policy, "cost_model": cost_model, "choice": choice}
-    shown = hamlet_core.explain(text, schema=schema, table=table, engine=engine, **sharing)
-    click.echo(visible(shown), nl=False)
-    if table is not None and table.num_rows and engine == DEFAULT_ENGINE:
-        execution = hamlet_core.execute(text, table, schema=schema, **sharing)
-        click.echo(visible("\n" + "\n".join(decided_lines(execution, cost_model))))
+    with going_on() as gauge:
+        begun = perf_counter()
+        gauge.begin("looking for files")
+        files = [file for path in events for file in discover(events_at(path))]
+        with reading(gauge, files, "looking at columns"):
+            types = infer_columns(files, columns, numeric)
+        with reading(gauge, files, "reading events"):
+            rows = read_all(files, types, columns, read) if files else None
+        took, table = perf_counter() - begun, rows.good if rows else None
+        if rows and rows.rejected.num_rows:
+            click.echo(f"Left out {visible(summary(rows.rejected, rows.good.num_rows))}", err=True)
+        if rows and rows.empty:
+            click.echo(visible(left_empty(rows.empty)), err=True)
+        gauge.begin("explaining")
+        shown = hamlet_core.explain(text, schema=schema, table=table, engine=engine, **sharing)
+        click.echo(visible(shown), nl=False)
+        if table is None or not table.num_rows:
+            return
+        gauge.begin("measuring how long a run takes")
+        compute = partial(hamlet_core.run, text, schema=schema, engine=engine, **sharing)
+        click.echo("\n" + _estimate(compute, text, table, schema).sentence(took))
+        if engine == DEFAULT_ENGINE:
+            gauge.begin("computing", "events", table.num_rows)
+            with watching(gauge.told):
+                execution = hamlet_core.execute(text, table, schema=schema, **sharing)
+            click.echo(visible("\n" + "\n".join(decided_lines(execution, cost_model))))
+
+
+def _estimate(
+    compute: Callable[[pa.Table], object], text: str, table: pa.Table, schema: EventSchema
+) -> Estimate:
+    """How long it takes to compute all events."""
+    import numpy as np
+    import pyarrow as pa
+
+    from hamlet_core import plan
+    from hamlet_core.table.schema import find_frame
+    from pipelines.duration_estimate import estimated
+
+    times = table.column(schema.time)
+    if pa.types.is_date(times.type):
+        times = times.cast(pa.timestamp("us"))
+    longest = max(one.within for one in plan(text)) // find_frame(table.schema, schema).unit
+    return estimated(compute, table, np.asarray(times.cast(pa.int64())), longest)

@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from pipelines.commands.going_on import going_on, reading
 from pipelines.commands.inputs import events_at, events_option
 from pipelines.commands.options import (
     column_options,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from hamlet_core import EventSchema, Workload
     from pipelines.reading import AllRows, ColumnOptions
+    from pipelines.showing.gauge import Gauge
 
 FEW = 500
 """Events that the reference engine takes in less time than kernels take to compile, whatever the query."""
@@ -96,6 +98,7 @@ def run(
     """
     import hamlet_core
     from hamlet_core.describe.warnings import advice
+    from hamlet_core.progress import watching
     from pipelines.showing.output import check_output, write
 
     schema = schema_of(columns)
@@ -103,22 +106,27 @@ def run(
     check_output(format_, out)
     if wide:
         _check_wide(asked, format_, why)
-    table = _events(asked, events_at(events), columns, schema, on_bad_rows)
-    if why is not None:
-        _why(asked, table, schema, why, format_, limit)
-        return
-    if table is None:
-        results = hamlet_core.result_schema(_no_time()).empty_table()
-    else:
-        for line in advice(hamlet_core.plan(asked), table, schema):
-            click.echo(f"Warning: {visible(line)}", err=True)
-        sharing = {"policy": policy, "cost_model": cost_model, "choice": choice}
-        chosen = engine or _engine(table.num_rows)
-        options = {"engine": chosen, "arithmetic": arithmetic, **sharing}
-        results = hamlet_core.run(asked, table, schema=schema, **options)
-    if wide and format_ != "table":
-        results = _turned(results, asked, table, schema, exact=arithmetic == "exact")
-    write(results, format_, out, partial(_show, queries=_names(asked) if wide else None), limit)
+    with going_on() as gauge:
+        table = _events(asked, events_at(events), columns, schema, on_bad_rows, gauge)
+        if why is not None:
+            gauge.begin("listing trends")
+            _why(asked, table, schema, why, format_, limit)
+            return
+        if table is None:
+            results = hamlet_core.result_schema(_no_time()).empty_table()
+        else:
+            for line in advice(hamlet_core.plan(asked), table, schema):
+                click.echo(f"Warning: {visible(line)}", err=True)
+            sharing = {"policy": policy, "cost_model": cost_model, "choice": choice}
+            chosen = engine or _engine(table.num_rows)
+            options = {"engine": chosen, "arithmetic": arithmetic, **sharing}
+            gauge.begin("computing", "events", table.num_rows)
+            with watching(gauge.told):
+                results = hamlet_core.run(asked, table, schema=schema, **options)
+        gauge.begin("writing results")
+        if wide and format_ != "table":
+            results = _turned(results, asked, table, schema, exact=arithmetic == "exact")
+        write(results, format_, out, partial(_show, queries=_names(asked) if wide else None), limit)
 
 
 def _engine(events: int) -> str:
@@ -148,20 +156,28 @@ def _chosen(workload: Workload, names: tuple[str, ...]) -> Workload:
 
 
 def _events(
-    workload: Workload, path: str, columns: ColumnOptions, schema: EventSchema, on_bad_rows: str
+    workload: Workload,
+    path: str,
+    columns: ColumnOptions,
+    schema: EventSchema,
+    on_bad_rows: str,
+    gauge: Gauge,
 ) -> pa.Table | None:
     """All good rows of the files; None if no file has even a header."""
     import hamlet_core
     from pipelines.reading import about_texts, decide, discover, evidence, explained, merge, read_all
 
+    gauge.begin("looking for files")
     files, plans = discover(path), hamlet_core.plan(workload)
-    found = merge(evidence(file, columns) for file in files)
+    with reading(gauge, files, "looking at columns"):
+        found = merge(evidence(file, columns) for file in files)
     numbers = {name for query in plans for name in query.numeric_columns}
     types = decide(found, columns, numbers)
     if types.names:
         with explained(about_texts(found, types, numbers)):
             hamlet_core.check_columns(workload, types, schema)
-    rows = read_all(files, types, columns, frozenset(name for query in plans for name in query.columns))
+    with reading(gauge, files, "reading events"):
+        rows = read_all(files, types, columns, frozenset(name for query in plans for name in query.columns))
     _judge(rows, on_bad_rows)
     if not types.names:
         click.echo("No columns and no rows in the files.", err=True)

@@ -6,7 +6,8 @@ import contextlib
 import glob
 import io
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -35,13 +36,59 @@ class ListedFile:
     """UTC; None where the store does not tell."""
 
 
+_OPENED: ContextVar[Callable[[str, BinaryIO], None] | None] = ContextVar("hamlet_opened_files", default=None)
+
+
 def open_file(path: str) -> BinaryIO:
     """A file to read from any place in it."""
+    file = _file(path)
+    if opened := _OPENED.get():
+        opened(path, file)
+    return file
+
+
+def _file(path: str) -> BinaryIO:
     if not is_uri(path):
         return Path(path).open("rb")
     location = _location(path)
     files, _ = location.filesystem()
     return cast("BinaryIO", io.BufferedReader(files.open_input_file(location.inside), BUFFER_BYTES))
+
+
+class Position:
+    """How many bytes of files have been read while somebody watches; mutable: remembers the last file.
+
+    It looks where the open file stands: reading does not know of it, and costs no more.
+    """
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self.sizes = sizes
+        self._before: dict[str, int] = {}
+        self._last: tuple[str, BinaryIO] | None = None
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[Position]:
+        """While the block runs, files that are opened in this thread count."""
+        token = _OPENED.set(self._opened)
+        try:
+            yield self
+        finally:
+            _OPENED.reset(token)
+
+    def bytes(self) -> int:
+        """Of all files, each counted once."""
+        done, last = sum(self._before.values()), self._last
+        if last is None or last[0] in self._before:
+            return done
+        try:
+            return done + last[1].tell()
+        except (OSError, ValueError):  # it is closed: all of it is read
+            return done + self.sizes.get(last[0], 0)
+
+    def _opened(self, path: str, file: BinaryIO) -> None:
+        if self._last is not None:
+            self._before[self._last[0]] = self.sizes.get(self._last[0], 0)
+        self._last = path, file
 
 
 def visible_files(place: str | Path) -> tuple[ListedFile, ...] | None:

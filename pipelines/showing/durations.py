@@ -1,4 +1,4 @@
-"""Microseconds in, words out."""
+"""Lengths of time in, words out."""
 
 from __future__ import annotations
 
@@ -21,3 +21,16 @@ def duration(microseconds: int) -> str:
     name, size = next((name, size) for name, size in _UNITS if microseconds % size == 0)
     count = microseconds // size
     return f"{count:,} {name}{'s' if name == 'day' and count != 1 else ''}"
+
+
+def about(seconds: float) -> str:
+    """An estimate as a person says it: no more digits than are known, and never nothing.
+
+    >>> about(0.2), about(41.7), about(200), about(20_000)
+    ('1 s', '42 s', '3 min', '5.6 h')
+    """
+    if seconds < 90:
+        return f"{max(round(seconds), 1)} s"
+    if seconds < 90 * 60:
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:,.1f} h"

@@ -41,7 +41,7 @@ FORBIDDEN = {
 # The rooms of a package from the ground up: a room imports its own row and the rows above it, nothing below.
 LAYERS = {
     "hamlet_core": (
-        ("errors",),
+        ("errors", "progress"),
         ("instants", "language", "sharing", "windows"),
         ("table",),
         ("predicates", "streams"),

@@ -25,6 +25,7 @@ from hamlet_core.engines.hamlet.numbers.exact import Wholes, prime_count
 from hamlet_core.engines.hamlet.numbers.residues import primes
 from hamlet_core.engines.hamlet.passes import ClassPasses, Lattice, Results, Scaled, folds_by_bursts
 from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.progress import UNWATCHED, Progress
 from hamlet_core.results.counters import Work
 from hamlet_core.results.rows import decision_table
 from hamlet_core.results.totals import Totals, joined_totals
@@ -71,7 +72,9 @@ def fold_workload(
     """
     ways = (windows,) if len(stream) or windows != "auto" else ("panes", "lanes")
     specs = [query.spec for query in windowed]
+    progress, before = Progress.over(len(stream)), 0
     classes = classes_of([query.analysed for query in windowed])
+    progress.at(0.0)
     for chunk in chunks(stream, specs, bytes_per_event(windowed, classes), limits):
         for way in ways:
             passes = [
@@ -81,9 +84,12 @@ def fold_workload(
                 if not reads_nothing(own, chunk.stream)
             ]
             found: dict[int, list[Totals]] = {}
-            for own in passes:
-                for place, one in _fold(windowed, own, arithmetic):
+            here = progress.between(before / max(len(stream), 1), chunk.until / max(len(stream), 1))
+            for number, own in enumerate(passes):
+                for place, one in _fold(windowed, own, arithmetic, here.part(number, len(passes))):
                     found.setdefault(place, []).append(one)
+            here.at(1.0)
+        before = chunk.until
         for own in passes:
             work.matched_events += own.matched
             work.kernel_events += own.folded
@@ -105,11 +111,12 @@ def fold_workload(
 
 
 def _fold(
-    windowed: Sequence[WindowedQuery], passes: ClassPasses, arithmetic: str
+    windowed: Sequence[WindowedQuery], passes: ClassPasses, arithmetic: str, progress: Progress
 ) -> Iterator[tuple[int, Totals]]:
     """Totals by place of the query."""
     places = passes.own.places
-    return zip(places, totals([windowed[place] for place in places], passes, arithmetic), strict=True)
+    found = totals([windowed[place] for place in places], passes, arithmetic, progress)
+    return zip(places, found, strict=True)
 
 
 def bytes_per_event(windowed: Sequence[WindowedQuery], classes: Sequence[QueryClass]) -> int:
@@ -137,16 +144,23 @@ def prepare(
     )
 
 
-def totals(windowed: Sequence[WindowedQuery], passes: ClassPasses, arithmetic: str) -> list[Totals]:
+def totals(
+    windowed: Sequence[WindowedQuery],
+    passes: ClassPasses,
+    arithmetic: str,
+    progress: Progress = UNWATCHED,
+) -> list[Totals]:
     """Totals of the queries of one class."""
     parts = [with_magnitudes(query.parts) for query in windowed]
+    wholes, extreme = arithmetic != "scaled", any(part.role in LATTICE for own in parts for part in own)
+    stages = 1 + wholes + extreme
     summed = (part for own in parts for part in own if part.role not in LATTICE)
     columns, table = scaled_columns(summed, passes.stream.columns)
     accumulators = number_accumulators(passes.own.queries, parts, columns)
-    scaled = passes.run(accumulators, ScaledValues(table), Scaled())
+    scaled = passes.run(accumulators, ScaledValues(table), Scaled(), progress.part(0, stages))
     alive = [numbers[0][0] != 0.0 for numbers in scaled]
-    exact = _exact(passes, parts, scaled, alive, arithmetic)
-    extremes = _extremes(windowed, passes, alive)
+    exact = _exact(passes, parts, scaled, alive, arithmetic, progress.part(1, stages))
+    extremes = _extremes(windowed, passes, alive, progress.part(stages - 1, stages))
     return [
         _total(query, passes, place, parts[place], scaled[place], alive[place], exact[place], extremes)
         for place, query in enumerate(windowed)
@@ -196,7 +210,7 @@ def with_magnitudes(parts: Sequence[Component]) -> tuple[Component, ...]:
 
 
 def _extremes(
-    windowed: Sequence[WindowedQuery], passes: ClassPasses, alive: Sequence[Any]
+    windowed: Sequence[WindowedQuery], passes: ClassPasses, alive: Sequence[Any], progress: Progress
 ) -> dict[tuple[int, Component], Extremes]:
     """MIN and MAX of every query, where there is a trend."""
     wanted = [[part for part in query.parts if part.role in LATTICE] for query in windowed]
@@ -207,7 +221,8 @@ def _extremes(
     made: list[Keys] = [keys(columns[name], descending=role is Role.MAXIMUM) for name, role in distinct]
     numbers = {part: distinct.index((str(part.attribute), part.role)) for own in wanted for part in own}
     accumulators = lattice_accumulators(passes.own.queries, wanted, numbers)
-    results = passes.run(accumulators, LatticeValues(np.array([one.keys for one in made])), Lattice())
+    values = LatticeValues(np.array([one.keys for one in made]))
+    results = passes.run(accumulators, values, Lattice(), progress)
     owners = [(place, part) for place, own in enumerate(wanted) for part in own]
     return {
         (place, part): Extremes(
@@ -223,6 +238,7 @@ def _exact(
     scaled: Results,
     alive: Sequence[Any],
     arithmetic: str,
+    progress: Progress,
 ) -> list[dict[str, dict[Component | None, Any]]]:
     """By query: the digits or residues of its components, under the name that `Numbers` has for them."""
     if arithmetic == "scaled":
@@ -233,7 +249,7 @@ def _exact(
         for place, analysed in enumerate(passes.own.queries)
     ]
     if arithmetic == "modular":
-        residues = passes.residues(accumulators, wholes.values, (PRIME,))
+        residues = passes.residues(accumulators, wholes.values, (PRIME,), progress)
         return [
             {"residue": wholes.fingerprints(place, [one[alive[place]] for one in own])}
             for place, own in enumerate(residues)
@@ -242,7 +258,7 @@ def _exact(
         _bits(wholes, own, numbers, there) for own, numbers, there in zip(parts, scaled, alive, strict=True)
     ]
     most = max((int(one.max(initial=1)) for one in bits), default=1)
-    residues = passes.residues(accumulators, wholes.values, primes(prime_count(most)))
+    residues = passes.residues(accumulators, wholes.values, primes(prime_count(most)), progress)
     found = []
     for place, own in enumerate(residues):
         digits = wholes.numbers(place, [one[alive[place]] for one in own], bits[place])

@@ -41,6 +41,7 @@ from hamlet_core.engines.hamlet.program.builder import grouped_accumulators
 from hamlet_core.engines.partitioning import coarser
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.pairs import compile_pairs
+from hamlet_core.progress import UNWATCHED, Progress
 from hamlet_core.sharing.options import Sharing
 from hamlet_core.table.encode import Stream
 from hamlet_core.windows import Panes
@@ -170,22 +171,30 @@ class ClassPasses:
         self.counted, self.matched, self.folded, self.bursts, self.undecided = False, 0, 0, 0, 0
         self.decided.clear()
 
-    def run(self, accumulators: Sequence[Accumulator], values: Any, arithmetic: Arithmetic) -> Results:
+    def run(
+        self,
+        accumulators: Sequence[Accumulator],
+        values: Any,
+        arithmetic: Arithmetic,
+        progress: Progress = UNWATCHED,
+    ) -> Results:
         """Fold all accumulators; see `Results`."""
         found: Results = [[] for _ in accumulators]
         by_bursts = self._by_bursts(accumulators)
+        by_events: dict[int, list[int]] = {}
+        for place, accumulator in enumerate(accumulators):
+            if place not in by_bursts:
+                by_events.setdefault(self.spec_of[accumulator.query], []).append(place)
+        stages = bool(by_bursts) + len(by_events)
         if by_bursts:
             chosen = [accumulators[place] for place in by_bursts]
             _put(found, by_bursts, self._bursts(chosen, values, arithmetic))
-        for spec in range(len(self.jobs.specs)):
-            places = [
-                place
-                for place, accumulator in enumerate(accumulators)
-                if self.spec_of[accumulator.query] == spec and place not in by_bursts
-            ]
-            if places:
-                chosen = [accumulators[place] for place in places]
-                _put(found, places, self._events(chosen, spec, values, arithmetic))
+            progress.part(0, stages).at(1.0)
+        for stage, spec in enumerate(sorted(by_events), bool(by_bursts)):
+            places = by_events[spec]
+            workload = self._workload([accumulators[place] for place in places], spec)
+            workload = replace(workload, progress=progress.part(stage, stages))
+            _put(found, places, self._events(workload, values, arithmetic))
         self.counted = True
         for accumulator, results in zip(accumulators, found, strict=True):
             if accumulator.query in self.coarser:
@@ -210,13 +219,22 @@ class ClassPasses:
             grouped |= {places[number] for number in own}
         return [place for place in found if place not in grouped]
 
-    def residues(self, accumulators: Sequence[Accumulator], values: Any, moduli: Sequence[int]) -> Results:
+    def residues(
+        self,
+        accumulators: Sequence[Accumulator],
+        values: Any,
+        moduli: Sequence[int],
+        progress: Progress = UNWATCHED,
+    ) -> Results:
         """Fold all accumulators modulo primes, as many at a time as there is room for: uint64[row, prime]."""
         blocks: list[Results] = []
         first, room = 0, None
+        least = 1 if self._by_bursts(accumulators) else len(moduli)  # only arenas of bursts take fewer
         while first < len(moduli):
             made = _Residues(moduli[first:], room)
-            blocks.append(self.run(accumulators, values, made))
+            end = min(first + (room or least), len(moduli))
+            share = progress.between(first / len(moduli), end / len(moduli))
+            blocks.append(self.run(accumulators, values, made, share))
             first, room = first + made.count, made.count
         return [
             [
@@ -292,10 +310,8 @@ class ClassPasses:
 
     # --- the event kernel ---------------------------------------------------------------------
 
-    def _events(
-        self, accumulators: Sequence[Accumulator], spec: int, values: Any, arithmetic: Arithmetic
-    ) -> Results:
-        workload = self._workload(accumulators, spec)
+    def _events(self, workload: Workload, values: Any, arithmetic: Arithmetic) -> Results:
+        accumulators = workload.accumulators
         if isinstance(arithmetic, _Residues):
             numbers = fold_residues(workload, values, arithmetic.all()).numbers
             return _columns(accumulators, lambda place: numbers[:, place])
@@ -310,7 +326,10 @@ class ClassPasses:
 
         So are no windows at all: that compiles the kernel.
         """
-        plain = fold_events_class(workload, values, lambda size: PlainNumbers(np.zeros(size)))
+        first, second = workload.progress.part(0, 2), workload.progress.part(1, 2)
+        plain = fold_events_class(
+            replace(workload, progress=first), values, lambda size: PlainNumbers(np.zeros(size))
+        )
         if not self.counted:
             self.folded += plain.events
             self.matched += self._within(workload.jobs)
@@ -322,7 +341,7 @@ class ClassPasses:
             return mantissa, exponent
         again = np.isin(workload.jobs.row, workload.jobs.row[plain.lost])
         jobs = Jobs(*(one[again] for one in workload.jobs))
-        scaled = fold_events_class(replace(workload, jobs=jobs), values, Scaled().arena)
+        scaled = fold_events_class(replace(workload, jobs=jobs, progress=second), values, Scaled().arena)
         rows = np.unique(jobs.row)
         mantissa[rows], exponent[rows] = scaled.numbers.mantissa[rows], scaled.numbers.exponent[rows]
         return mantissa, exponent

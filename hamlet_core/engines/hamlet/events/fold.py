@@ -35,6 +35,7 @@ from hamlet_core.engines.hamlet.program.negations import Conditions
 from hamlet_core.language.syntax import Attribute, Expression
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.pair_tables import PairTables
+from hamlet_core.progress import UNWATCHED, Progress
 from hamlet_core.sharing.options import Sharing
 from hamlet_core.table.columns import frozen
 
@@ -74,6 +75,7 @@ class Workload:
     origin: int = 0
     programs: dict[Any, Any] = field(default_factory=dict)
     """Mutable: programs that folds of equal accumulators have in common."""
+    progress: Progress = UNWATCHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +134,18 @@ def _renamed(expression: Any) -> Any:
 
 def fold_events_class(workload: Workload, values: Any, make: MakeArena) -> Folded:
     """Fold all windows in the arithmetic of the arenas that `make` makes; `values` are of the same."""
-    return _fold(_task(workload), _read_only(values), make)
+    return _fold(_task(workload), _read_only(values), make, workload.progress)
 
 
 def fold_residues(workload: Workload, values: Any, primes: Sequence[int]) -> Folded:
     """Fold all windows modulo primes, as many at a time as `RESIDUE_BYTES` have room for."""
     task, values = _task(workload), _read_only(values)
     block = max(1, min(len(primes), RESIDUE_BYTES // (8 * task.program().room)))
-    parts = [
-        _fold(task, values, partial(residue_arena, moduli=chosen))
-        for chosen in (primes[first : first + block] for first in range(0, len(primes), block))
-    ]
+    firsts = range(0, len(primes), block)
+    parts = []
+    for number, first in enumerate(firsts):
+        make = partial(residue_arena, moduli=primes[first : first + block])
+        parts.append(_fold(task, values, make, workload.progress.part(number, len(firsts))))
     return replace(parts[0], numbers=np.concatenate([part.numbers for part in parts], axis=2))
 
 
@@ -226,7 +229,7 @@ def _read_only(value: Any) -> Any:
     return type(value)(*map(_read_only, value))
 
 
-def _fold(task: _Task, values: Any, make: MakeArena) -> Folded:
+def _fold(task: _Task, values: Any, make: MakeArena, progress: Progress) -> Folded:
     whole, jobs = task.program(), task.jobs
     results = task.workload.rows * whole.width
     lost = np.zeros(len(jobs.first), np.bool_)
@@ -266,6 +269,7 @@ def _fold(task: _Task, values: Any, make: MakeArena) -> Folded:
         if program.memo.nbytes > KEPT_BYTES:
             program.memo = None
         undecided += folded - before if resting else 0
+        progress.at(turns.share(end))
     decided = tuple((one.groups, one.state) for one in task.made.values() if one.groups)
     return Folded(_results(arena, task.workload.rows, whole.width), lost, folded, undecided, decided)
 

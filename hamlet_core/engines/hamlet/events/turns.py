@@ -17,6 +17,9 @@ from hamlet_core.engines.hamlet.input.frame import Jobs
 BATCH = 1 << 21
 """Events, added over windows, in one call of the kernel, which takes about a second: between calls Python hears signals."""
 
+FIRST = 1 << 16
+"""In the first call; each has twice as many as the one before it, so that whoever waits soon knows how long."""
+
 TRIAL = 1 << 11
 """Events, added over windows, on which groups are tried; a window is never cut."""
 
@@ -47,22 +50,26 @@ class Turns:
         self.gain = gain
         self.rests = rests and len(gain) > 0
 
+    def share(self, end: int) -> float:
+        """How much of all events, so counted, the windows before `end` have."""
+        return float(self.done[end - 1] / self.done[-1]) if end else 1.0
+
     def __iter__(self) -> Iterator[tuple[int, int, frozenset[int]]]:
         if not self.rests:
-            yield from ((first, end, NONE) for first, end in self._all(BATCH))
+            yield from ((first, end, NONE) for first, end in self._all())
         elif len(self.done) == 0:  # both kinds of programs, for kernels to be compiled
             yield from ((0, 0, NONE), (0, 0, frozenset(range(len(self.gain)))))
         else:
             yield from self._tried()
 
-    def _all(self, size: int) -> Iterator[tuple[int, int]]:
-        first, last = 0, int(self.ends[-1])
+    def _all(self) -> Iterator[tuple[int, int]]:
+        first, last, size = 0, int(self.ends[-1]), min(FIRST, BATCH)
         while True:
             end = self._end(first, size)
             yield first, end
             if end == last:
                 return
-            first = end
+            first, size = end, min(2 * size, BATCH)
 
     def _tried(self) -> Iterator[tuple[int, int, frozenset[int]]]:
         """In turns: a trial of all groups, and a while in which those rest that have lost in it."""

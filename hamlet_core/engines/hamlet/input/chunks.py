@@ -34,6 +34,8 @@ class Chunk:
 
     stream: Stream
     windows: Mapping[WindowSpec, range] | None = None
+    until: int = 0
+    """Events of the whole stream that are done with this chunk, and with those before it."""
 
 
 def chunks(
@@ -42,7 +44,7 @@ def chunks(
     """The stream in chunks, in order of time; `specs` has one entry per query."""
     cuts = list(_cuts(stream, specs, bytes_per_event, limits))
     if not cuts:
-        yield Chunk(stream)
+        yield Chunk(stream, until=len(stream))
         return
     first, last = int(stream.time[0]), int(stream.time[-1])
     for low, high in zip([None, *cuts], [*cuts, None], strict=True):
@@ -58,7 +60,8 @@ def chunks(
             begin, end = np.searchsorted(
                 stream.time, _within_int64(min(start for start, _ in bounds), max(stop for _, stop in bounds))
             )
-            yield Chunk(stream.between(int(begin), int(end)), windows)
+            until = len(stream) if high is None else int(np.searchsorted(stream.time, high))
+            yield Chunk(stream.between(int(begin), int(end)), windows, until)
 
 
 def _cuts(stream: Stream, specs: Sequence[WindowSpec], bytes_per_event: int, limits: Limits) -> Iterator[int]:

@@ -49,6 +49,14 @@ def test_turns_end_where_other_events_begin() -> None:
     assert taken(jobs((0, 90), (90, 120), (120, 200)), lambda *_: [], 0) == [(0, 1, []), (1, 3, [])]
 
 
+def test_the_first_turns_are_short_and_each_says_how_much_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "FIRST", 10)
+    own = Turns(tumbling(20), np.zeros(0), rests=False)
+    assert [(end, own.share(end)) for _, end, _ in own] == [
+        (1, 0.05), (3, 0.15), (7, 0.35), (13, 0.65), (19, 0.95), (20, 1.0),
+    ]  # fmt: skip
+
+
 def test_no_windows_are_a_turn_of_each_program() -> None:
     """They compile the kernels that windows would need."""
     empty = Jobs(*(np.zeros(0, np.int64) for _ in range(3)))
