@@ -15,7 +15,7 @@ from pipelines.showing.durations import about
 
 LONG_ENOUGH = 0.5
 """Seconds that the last measurement takes, if there are events for that."""
-SMALLEST = 1 << 12
+SMALLEST = 1 << 8
 STEEPEST = 3.0
 FILLED = 2
 """After so many of the longest windows each event costs what the one before it did."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 _PLACE = ("query", "window_start", "group_key")
 _NO_NUMBER = -2
@@ -37,7 +38,10 @@ def ranked(results: pa.Table) -> Ranking:
     begins = np.ones(results.num_rows, np.bool_)
     begins[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
     first = np.flatnonzero(begins)
-    sign = _filled(results.column("sign"), _NO_NUMBER)[first]
+    about_0 = pc.if_else(
+        pc.is_valid(results.column("value")), pa.scalar(0), pa.scalar(_NO_NUMBER)
+    )  # where a sum has cancelled out
+    sign = np.asarray(pc.coalesce(results.column("sign").cast(pa.int64()), about_0))[first]
     log2 = _filled(results.column("log2"), 0.0)[first]
     size = np.where(np.abs(sign) == 1, sign * log2, 0.0)
     query = keys[0][first]

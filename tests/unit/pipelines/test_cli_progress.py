@@ -150,7 +150,7 @@ def test_a_short_run_says_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixtu
     assert said(caplog) == []
 
 
-ALL = 64 * SMALLEST
+ALL = 1024 * SMALLEST
 
 
 @pytest.mark.parametrize(

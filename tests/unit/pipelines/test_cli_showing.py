@@ -245,6 +245,14 @@ def test_the_largest_are_shown_by_sign_and_logarithm_in_the_order_of_the_results
         assert chosen(of_query("q", *sizes), limit) == [("q", one) for one in sorted(downwards[:limit])]
 
 
+def test_what_has_cancelled_out_is_as_large_as_nothing() -> None:
+    rows = of_query("q", (-1, -2.0), (None, 20.0), (1, -9.0), (None, None))
+    rows[1]["value"] = 1e6
+    assert chosen(rows, 1) == [("q", 2)]
+    assert chosen(rows, 2) == [("q", 1), ("q", 2)]
+    assert chosen(rows, 3) == [("q", 0), ("q", 1), ("q", 2)]
+
+
 def test_queries_take_turns_and_windows_are_whole() -> None:
     rows = of_query("z", *((1, float(n)) for n in range(9)), aggregates=2)
     rows += of_query("a", (1, 1.0)) + of_query("m", (1, 2.0), (1, 3.0), (1, 1.0))
