@@ -77,7 +77,7 @@ def has_sizes(results: pa.Table) -> bool:
 
 def _numbered(column: pa.ChunkedArray) -> Places:
     """The values as integers, equal where they are; texts in the order in which they are met."""
-    if pa.types.is_string(column.type):
+    if not (pa.types.is_integer(column.type) or pa.types.is_timestamp(column.type)):
         column = column.combine_chunks().dictionary_encode().indices
     return np.asarray(column.cast(pa.int64()))
 
