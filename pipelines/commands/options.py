@@ -111,12 +111,12 @@ _COLUMN_PARAMETERS = (
 
 def _columns(given: dict[str, Any]) -> ColumnOptions:
     """The column options as readers take them; --type and --type-value exclude each other."""
-    from pipelines.reading import ColumnOptions, declared
+    from pipelines.reading import ColumnOptions, declaration
 
     column = given.pop("type_")
     if column is not None and given["type_value"] is not None:
         raise click.UsageError("--type names a column, --type-value the type itself: give one of them.")
-    return ColumnOptions(type=column, **given | {"types": tuple(map(declared, given["types"]))})
+    return ColumnOptions(type=column, **given | {"types": tuple(map(declaration, given["types"]))})
 
 
 def sharing_options(command: Command) -> Command:

@@ -4,7 +4,7 @@ The way through: `discover` names the files, `evidence` looks at one file, `merg
 a schema of it (`infer_columns` is these three in one), `read_file` yields good and rejected rows, `read_all` all of them.
 """
 
-from pipelines.reading.columns import UTC, ColumnOptions, declared
+from pipelines.reading.columns import UTC, ColumnOptions, declaration
 from pipelines.reading.decision import about_texts, decide, explained, infer_columns
 from pipelines.reading.decoding import is_packed
 from pipelines.reading.duplicates import as_json, texts_of
@@ -42,7 +42,7 @@ __all__ = [
     "changed_since",
     "check_names",
     "decide",
-    "declared",
+    "declaration",
     "discover",
     "evidence",
     "explained",

@@ -123,10 +123,10 @@ class ColumnOptions:
         return self.strict or column in read or column in self.roles or column in self.unique
 
 
-def declared(text: str) -> tuple[str, str]:
+def declaration(text: str) -> tuple[str, str]:
     """`NAME=TYPE` as a pair.
 
-    >>> declared("amount=double")
+    >>> declaration("amount=double")
     ('amount', 'double')
     """
     name, equals, kind = text.rpartition("=")

@@ -199,19 +199,19 @@ def test_a_folder_with_a_schedule_runs_as_its_page_says(whole: Environment) -> N
 
 
 MISTAKES = (
-    ("q.hamlet", "Travel t+", "Travel t++", ("run", "q.hamlet", "--events", "events.csv"), "E0", 2),
-    ("q.hamlet", "t.speed", "t.sped", ("run", "q.hamlet", "--events", "events.csv"), "speed", 2),
+    ("q.hamlet", "Travel t+", "Travel t+ WHER x", ("run", "q.hamlet", "--events", "events.csv"), "E0", 2),
+    ("q.hamlet", "t.speed", "t.sped", ("run", "q.hamlet", "--events", "events.csv"), "speed", 1),
     ("q.hamlet", "Travel", "Travell", ("run", "q.hamlet", "--events", "events.csv"), "Travel", 0),
     ("q.hamlet", "MIN(t.speed)", "MIN(t.type)", ("run", "q.hamlet", "--events", "events.csv"), "E135", 2),
     ("events.csv", "speed", "pace", ("pipeline", "q.hamlet", "--events", "events.csv"), "speed", 1),
-    ("events.csv", "time,", "when,", ("pipeline", "q.hamlet", "--events", "events.csv"), "--time", 1),
+    ("events.csv", "time,", "when,", ("pipeline", "q.hamlet", "--events", "events.csv"), "--time", 2),
     ("", "", "", ("pipeline", "q.hamlet", "--events", "evnts.csv"), "E450", 2),
     ("", "", "", ("run", "q.hamlet", "--events", "events.csv", "--zone", "Mars"), "Europe/Berlin", 2),
     ("rides/pipeline.yaml", "events:", "evnts:", ("test", "rides"), "evnts", 2),
     ("rides/jams.yaml", "daily", "weekly", ("test", "rides"), "daily", 2),
     ("rides/jams.yaml", "15 2 * * *", "every night", ("backfill", "rides", "jams", "--dry-run"), "every night", 2),
     ("rides/jams.cases.yaml", "COUNT(*): 3", "COUNT(*): 4", ("test", "rides"), "COUNT(*) is 3, not 4", 1),
-    ("", "", "", ("query", "SELECT * FROM trend_agregates", "--warehouse", "wh"), "trend_aggregates", 1),
+    ("", "", "", ("query", "SELECT * FROM trend_agregates", "--warehouse", "wh"), "trend_aggregates", 2),
     ("", "", "", ("pipelin", "q.hamlet"), "pipeline", 2),
 )  # fmt: skip
 

@@ -78,7 +78,7 @@ def parse_files(
     A row `is_event`, or it `is_rejected` and has only source_file and `REJECTED`, or it says in `FAULTS` what did not fit
     the columns of source_file; queries read the columns `read`. A few bytes are read at once, and here.
     """
-    schema = parsed_schema(columns)
+    schema = parsed_schema(columns, options)
 
     def parse(members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
         for number in members:
@@ -109,10 +109,11 @@ def read_here(files: Sequence[SourceFile]) -> bool:
     )
 
 
-def parsed_schema(columns: pa.Schema) -> pa.Schema:
-    """The columns of `parse_files` for these source columns."""
+def parsed_schema(columns: pa.Schema, options: ColumnOptions) -> pa.Schema:
+    """The columns of `parse_files` for these source columns; `PLACE` only where a key tells duplicates."""
     added = [("event_time", TIMESTAMP), ("event_type", pa.string()), ("source_file", pa.string())]
-    ours = [(REJECTED, _REJECTED_TYPE), (FAULTS, pa.string()), (PLACE, _PLACE_TYPE)]
+    ours = [(REJECTED, _REJECTED_TYPE), (FAULTS, pa.string())]
+    ours += [(PLACE, _PLACE_TYPE)] if options.unique else []
     return pa.schema([*columns.remove_metadata(), *(pa.field(*pair) for pair in (*added, *ours))])
 
 
@@ -172,10 +173,10 @@ def _good(
         if options.type_column
         else pa.repeat(options.type_value, rows),
         "source_file": pa.repeat(name, rows),
-        PLACE: pa.StructArray.from_arrays(
-            [pa.repeat(pa.scalar(file, pa.int32()), rows), places], fields=list(_PLACE_TYPE)
-        ),
     }
+    if options.unique:
+        file_number = pa.repeat(pa.scalar(file, pa.int32()), rows)
+        known[PLACE] = pa.StructArray.from_arrays([file_number, places], fields=list(_PLACE_TYPE))
     return _only(schema, rows, known)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hamlet_core.errors import StreamError
+from pipelines.cli import main
 from pipelines.reading import ColumnOptions, discover, infer_columns, read_all
 from pipelines.reading.times import Clock, parse_times, read_times
 
@@ -202,3 +204,18 @@ def test_columns_that_are_named_must_be_there(tmp_path: Path) -> None:
     for options in ({"types": (("w", "double"),)}, {"unique": ("w",)}):
         with pytest.raises(StreamError, match="no file has a column 'w'"):
             infer_columns(discover(tmp_path), replace(TICK, **options))
+
+
+def test_the_command_line_says_all_of_it(tmp_path: Path) -> None:
+    (tmp_path / "f.csv").write_text("when,kind,id,v\n1.7.2026, A ,1,x\n1.7.2026,a,1,2\n2.7.2026,a,2,3\n")
+    (tmp_path / "q.hamlet").write_text("q: RETURN COUNT(*), SUM(a.v) PATTERN a WITHIN 7 days")
+    command = [
+        *("run", str(tmp_path / "q.hamlet"), "--events", str(tmp_path / "f.csv"), "--time", "when", "--type"),
+        *("kind", "--time-format", "%d.%m.%Y", "--zone", "Europe/Berlin", "--column", "v=integer"),
+        *("--type-trim", "--type-case", "lower", "--unique", "id", "--format", "json", "--engine", "greta"),
+        *("--on-bad-rows", "skip", "--out", str(tmp_path / "out.json")),
+    ]
+    assert main(command) == 0
+    found = [json.loads(line) for line in (tmp_path / "out.json").read_text().splitlines()]
+    assert [(row["aggregate"], row["value"]) for row in found] == [("COUNT(*)", 2.0), ("SUM(a.v)", 5.0)]
+    assert main([*command, "--column", "v"]) == 2

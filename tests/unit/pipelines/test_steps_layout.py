@@ -313,7 +313,7 @@ def test_times_that_no_reader_can_say_go_to_quarantine(tmp_path):
     columns = infer_columns(files, options)
     (rows,) = read_file(files[0], columns, options)
     assert rows.good.num_rows == 3
-    kept, refused = _batches(rows, parsed_schema(columns), "far.csv", 0, options)
+    kept, refused = _batches(rows, parsed_schema(columns, options), "far.csv", 0, options)
     assert kept.column("n").to_pylist() == [1]
     told = refused.column(REJECTED).to_pylist()
     assert [(row["code"], row["row_number"], row["raw"]) for row in told] == [
