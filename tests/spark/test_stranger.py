@@ -169,7 +169,7 @@ def test_own_dirty_data_give_the_rows_of_what_is_right_in_them(whole: Environmen
     assert refused.returncode == 1
     assert "[E452] 6 bad rows of 70" in refused.stderr
     skipped = whole.hamlet("run", *command, "--on-bad-rows", "skip", "--format", "json")
-    found = {row["aggregate"]: row["value"] for row in map(json.loads, answer(skipped).splitlines())}
+    found = {row["aggregate"]: row["value"] for row in json.loads(answer(skipped))}
     # Of ann 10, 20 and 50: seven trends, each event in four; of bob 80 alone.
     assert found == {"COUNT(*)": 8.0, "SUM(b.amount)": 4 * (10 + 20 + 50) + 80.0}
     assert "Left empty: 1 of note" in skipped.stderr

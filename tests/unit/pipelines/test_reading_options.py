@@ -216,6 +216,6 @@ def test_the_command_line_says_all_of_it(tmp_path: Path) -> None:
         *("--on-bad-rows", "skip", "--out", str(tmp_path / "out.json")),
     ]
     assert main(command) == 0
-    found = [json.loads(line) for line in (tmp_path / "out.json").read_text().splitlines()]
+    found = json.loads((tmp_path / "out.json").read_text())
     assert [(row["aggregate"], row["value"]) for row in found] == [("COUNT(*)", 2.0), ("SUM(a.v)", 5.0)]
     assert main([*command, "--column", "v"]) == 2
