@@ -66,9 +66,12 @@ class Gauge:
         return f"{place}: {self.done:,} of {self.of:,} {self.unit}{rest}"
 
     def warning(self) -> str | None:
-        """Once, as soon as it is known: that the work takes long, and how that is known."""
-        left = self.left
-        if self.warned or self.look is not None or left is None or left < LONG:
+        """Once, as soon as it is known: that the work takes long, and how that is known.
+
+        A first word says too little: what came before it may have been kernels that were compiled.
+        """
+        left, sure = self.left, self._first is not None and self.done > self._first[1]
+        if self.warned or self.look is not None or not sure or left is None or left < LONG:
             return None
         self.warned = True
         return f"{self.what} will take about {about(left)}, as measured on the first {self.done:,} of {self.of:,} {self.unit}"

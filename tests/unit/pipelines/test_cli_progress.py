@@ -75,6 +75,7 @@ def test_a_long_work_is_warned_of_once_with_what_that_was_measured_on() -> None:
     assert gauge.warning() is None
     assert gauge_at((1.0, 500), (11.0, 700), now=11.0).warning() is None
     assert gauge_at((1.0, 0), now=500.0).warning() is None
+    assert gauge_at((40.0, 10), now=41.0).warning() is None
 
 
 def test_bytes_are_counted_file_by_file_also_packed(tmp_path: Path) -> None:
