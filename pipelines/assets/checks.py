@@ -15,16 +15,22 @@ from pipelines.checks.greta import Comparison, compare_with_greta
 from pipelines.checks.results import check_results
 from pipelines.checks.rules import Outcome, cell, markdown
 from pipelines.folder import WorkloadFolder
+from pipelines.showing.pictures import short
 from pipelines.steps.execution.computed import forget_computed
 from resources import tables
 from resources.spark import SparkResource
 
 SHOWN_DIFFERENCES = 50
+_LINE = 100
+"""Signs of a row in the words of a check: a line of a page of 1,440 pixels."""
 
 _DAMAGED_EVENTS = (
     "rows of `events` are not what the files said: find them in the table below and in DESCRIBE HISTORY, restore the "
-    "version before (RESTORE TABLE), or ingest the files into a new warehouse; for an expectation of your own, correct "
-    "the files or the expectation"
+    "version before (RESTORE TABLE), or ingest the files into a new warehouse"
+)
+_OWN_EXPECTATION = (
+    "your own expectation: `events` has these rows as the files have them; correct the expectation (`expectations` in "
+    "pipeline.yaml), or the files, and ingest them into a new warehouse"
 )
 _IMPOSSIBLE_RESULTS = (
     "the computed rows cannot be right whatever the events are: keep the warehouse and report it; trend_aggregates still "
@@ -126,7 +132,7 @@ def _suite_result(
     return dg.AssetCheckResult(
         passed=not red,
         severity=dg.AssetCheckSeverity.ERROR if stops else dg.AssetCheckSeverity.WARN,
-        description=_in_words(outcomes, advice),
+        description=in_words(outcomes, advice),
         metadata={
             "rules": dg.MetadataValue.md(markdown(outcomes)),
             "broken rules": sum(one.stops for one in red),
@@ -136,12 +142,25 @@ def _suite_result(
     )
 
 
-def _in_words(outcomes: Sequence[Outcome], advice: str) -> str:
-    stopping = [one.rule for one in outcomes if one.stops]
+def in_words(outcomes: Sequence[Outcome], advice: str) -> str:
+    """What is broken and what to do, a user's own expectations first; then the first rows against the first, a line each."""
+    stopping = sorted((one for one in outcomes if one.stops), key=lambda one: not one.declared)
+    parts = [
+        f"broken: {', '.join(one.rule for one in found)}; {cure}"
+        for declared, cure in ((True, _OWN_EXPECTATION), (False, advice))
+        if (found := [one for one in stopping if one.declared == declared])
+    ]
     warning = [f"{one.rule} ({one.says})" for one in outcomes if not one.passed and one.warns]
-    parts = [f"broken: {', '.join(stopping)}; {advice}"] if stopping else []
     parts += [f"warning: {', '.join(warning)}; see events_quarantine for the reasons"] if warning else []
-    return "; ".join(parts) or f"all {len(outcomes)} rules hold"
+    rows = _first_rows(stopping[0]) if stopping else ""
+    return ("; ".join(parts) or f"all {len(outcomes)} rules hold") + rows
+
+
+def _first_rows(one: Outcome) -> str:
+    """The first rows against a rule, as a list in Markdown."""
+    many = f"; {one.broken:,} rows are against it" if one.broken else ""
+    shown = [short(row.replace("`", "'"), _LINE) for row in one.examples]
+    return "\n".join([f"\n\n{one.rule}: {one.says}{many}, such as\n", *(f"- `{row}`" for row in shown)])
 
 
 def _comparison_result(comparison: Comparison) -> dg.AssetCheckResult:

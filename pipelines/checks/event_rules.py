@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import date, datetime
 
 import pyarrow as pa
@@ -66,7 +67,7 @@ def event_rules(
         ),
         *_from_source(columns, properties),
         *_finite(columns),
-        *_expected(columns, expectations),
+        *(replace(rule, declared=True) for rule in _expected(columns, expectations)),
     )
 
 
@@ -138,10 +139,12 @@ def _of_column(one: ColumnExpectation, kind: pa.DataType) -> Iterator[Rule]:
     if ends:
         shown = " to ".join("..." if bound is None else str(bound) for bound in (one.low, one.high))
         holds = f"{name} IS NULL OR ({' AND '.join(ends)})"
-        yield RowRule(f"range of {one.column}", f"{one.column} lies in {shown}", holds)
+        yield RowRule(f"range of {one.column}", f"{one.column} lies in {shown}", holds, column=one.column)
     if one.most_null < 1:
         says = f"no more than {one.most_null:.4g} of the rows have no value in {one.column}"
-        yield RowRule(f"values in {one.column}", says, f"{name} IS NOT NULL", 1 - one.most_null)
+        yield RowRule(
+            f"values in {one.column}", says, f"{name} IS NOT NULL", 1 - one.most_null, column=one.column
+        )
 
 
 def _literal(column: str, bound: Bound, kind: pa.DataType) -> str:

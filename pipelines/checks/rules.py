@@ -10,7 +10,8 @@ from dataclasses import dataclass
 class RowRule:
     """`holds`, a condition in Spark SQL, is true for a share of at least `mostly` of the rows; NULL is not true.
 
-    `says` is the rule for people; one that `warns` stops nothing.
+    `says` is the rule for people; one that `warns` stops nothing, one that is `declared` is a user's own.
+    `column` is the one it is about, if it is one.
     """
 
     name: str
@@ -18,6 +19,8 @@ class RowRule:
     holds: str
     mostly: float = 1.0
     warns: bool = False
+    declared: bool = False
+    column: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class NotNullRule:
 
     column: str
     warns: bool = False
+    declared: bool = False
 
     @property
     def name(self) -> str:
@@ -46,6 +50,7 @@ class TypeRule:
     says: str
     classes: tuple[str, ...]
     warns: bool = False
+    declared: bool = False
 
     @property
     def name(self) -> str:
@@ -61,6 +66,7 @@ class UniqueRule:
     says: str
     columns: tuple[str, ...]
     warns: bool = False
+    declared: bool = False
 
 
 Rule = RowRule | NotNullRule | TypeRule | UniqueRule
@@ -68,14 +74,15 @@ Rule = RowRule | NotNullRule | TypeRule | UniqueRule
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a rule came out; `broken` counts the rows against it and `examples` shows the first of them."""
+    """How a rule came out; `broken` counts the rows against it and `examples` shows the first of them, a line each."""
 
     rule: str
     says: str
     passed: bool
     broken: int = 0
-    examples: str = ""
+    examples: tuple[str, ...] = ()
     warns: bool = False
+    declared: bool = False
 
     @property
     def stops(self) -> bool:
@@ -88,7 +95,7 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
     head = "| rule | what it says | passed | rows against it | such as |\n|---|---|---|---|---|\n"
     ordered = sorted(outcomes, key=lambda one: (not one.stops, one.passed))
     return head + "\n".join(
-        f"| {cell(one.rule)} | {cell(one.says)} | {_mark(one)} | {one.broken} | {cell(one.examples)} |"
+        f"| {cell(one.rule)} | {cell(one.says)} | {_mark(one)} | {one.broken} | {cell('; '.join(one.examples))} |"
         for one in ordered
     )
 

@@ -37,13 +37,21 @@ def run_rules(frame: DataFrame, name: str, rules: Sequence[Rule]) -> tuple[Outco
     judged = frame.withColumns({name: column for rule in possible for name, column in _judged(rule).items()})
     passed = _validate(judged, name, possible) if possible else {}
     counts = _counts(judged, [rule for rule in possible if not passed[rule.name]])
-    return tuple(
-        Outcome(rule.name, rule.says, False, 0, impossible[rule.name], rule.warns)
+    broken = {
+        rule.name: (0, (impossible[rule.name],))
         if rule.name in impossible
-        else Outcome(rule.name, rule.says, True, warns=rule.warns)
-        if passed[rule.name]
-        else Outcome(
-            rule.name, rule.says, False, counts[rule.name], _examples(judged, rule, frame.columns), rule.warns
+        else (counts[rule.name], _examples(judged, rule, frame.columns))
+        for rule in rules
+        if not passed.get(rule.name)
+    }
+    return tuple(
+        Outcome(
+            rule.name,
+            rule.says,
+            rule.name not in broken,
+            *broken.get(rule.name, (0, ())),
+            warns=rule.warns,
+            declared=rule.declared,
         )
         for rule in rules
     )
@@ -177,18 +185,19 @@ def _twice(frame: DataFrame, rule: UniqueRule) -> DataFrame:
     return frame.groupBy(*keys).agg(count("*").alias("rows")).where("rows > 1")
 
 
-def _examples(frame: DataFrame, rule: Rule, columns: Sequence[str]) -> str:
-    """The first rows against a broken rule."""
+def _examples(frame: DataFrame, rule: Rule, columns: Sequence[str]) -> tuple[str, ...]:
+    """The first rows against a broken rule; the column that it is about comes first."""
     match rule:
-        case RowRule() | NotNullRule():
-            rows = frame.where(_against(rule)).select(_as_text(columns))
+        case RowRule(column=column) | NotNullRule(column=column):
+            ordered = sorted(columns, key=lambda name: name != column)
+            rows = frame.where(_against(rule)).select(_as_text(ordered))
         case UniqueRule():
             rows = _twice(frame, rule)
         case TypeRule(column):
-            return f"the type is {frame.schema[column].dataType.simpleString()}"
+            return (f"the type is {frame.schema[column].dataType.simpleString()}",)
         case _:
             assert_never(rule)
-    return "; ".join(_shown(row) for row in rows.take(SHOWN_ROWS))
+    return tuple(_shown(row) for row in rows.take(SHOWN_ROWS))
 
 
 def _as_text(columns: Sequence[str]) -> list[Column]:
