@@ -4,7 +4,9 @@ Without a folder of workloads there is the main job, whose configuration says wh
 (HAMLET_WORKLOADS) each of its workloads has assets, checks, a job, a schedule and a sensor of its own.
 """
 
+import contextlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import dagster as dg
@@ -20,17 +22,25 @@ from pipelines.cases import has_cases
 from pipelines.folder import FolderWorkload, WorkloadFolder
 from pipelines.live_runs import live_executor
 from pipelines.settings import SettingsError
+from pipelines.steps.publication.shape import wide_name
 from resources.spark import SparkResource
+from resources.storage import Location, place_of
 
 MAIN_JOB = "trend_aggregates_job"
 WORKLOADS = "HAMLET_WORKLOADS"
-"""The environment variable that names a folder of workloads."""
+WAREHOUSE = "HAMLET_WAREHOUSE"
+"""The environment variables that name a folder of workloads, and the warehouse whose pages are shown."""
 
 
 def definitions(
-    configuration: PipelineConfiguration | None = None, folder: Path | None = None
+    configuration: PipelineConfiguration | None = None,
+    folder: Path | None = None,
+    wide_tables: Sequence[str] = (),
 ) -> dg.Definitions:
-    """Everything Dagster runs; without a configuration, each run may set its own, and the example is the default."""
+    """Everything Dagster runs; without a configuration, each run may set its own, and the example is the default.
+
+    `wide_tables` are those of the main job that the lineage shows; a folder tells its own.
+    """
     if folder is not None:
         return _of_folder(folder)
     resource = configuration or PipelineConfiguration.configure_at_launch()
@@ -40,7 +50,11 @@ def definitions(
         description="Files of events and a workload of queries in; checked trend aggregates out.",
     )
     place = Place()
-    main = dg.Definitions(assets=_assets(place), asset_checks=[*checks.result_checks(place)], jobs=[job])
+    assets: list[dg.AssetsDefinition | dg.AssetSpec] = [
+        *_assets(place),
+        *publish.wide_specs(place, wide_tables),
+    ]
+    main = dg.Definitions(assets=assets, asset_checks=[*checks.result_checks(place)], jobs=[job])
     return _together(resource, _events(), main)
 
 
@@ -80,7 +94,10 @@ def _sound(folder: WorkloadFolder, workload: FolderWorkload) -> dg.Definitions:
     place = Place.of(workload)
     assets = _assets(place)
     cases = [checks.cases_check(folder.root, place)] if has_cases(workload) else []
-    own = dg.Definitions(assets=assets, asset_checks=[*checks.result_checks(place), *cases])
+    wide = publish.wide_specs(
+        place, (wide_name(workload.name, plan.name) for plan in workload.workload.plans)
+    )
+    own = dg.Definitions(assets=[*assets, *wide], asset_checks=[*checks.result_checks(place), *cases])
     job = dg.define_asset_job(
         job_name(workload.name),
         selection=dg.AssetSelection.assets(ingest.ingest_files, *assets),
@@ -113,5 +130,15 @@ def _together(resource: object, *parts: dg.Definitions) -> dg.Definitions:
     return dg.Definitions.merge(shared, *parts)
 
 
-_FOLDER = os.environ.get(WORKLOADS)
-defs = definitions(folder=Path(_FOLDER) if _FOLDER else None)
+def _wide_tables(warehouse: str) -> list[str]:
+    """The wide tables that a warehouse has, when the code location is loaded; none where it cannot be looked at."""
+    with contextlib.suppress(HamletError, OSError):
+        return [name for name in Location.of(place_of(warehouse)).folders() if "__" in name]
+    return []
+
+
+_FOLDER, _SHOWN = os.environ.get(WORKLOADS), os.environ.get(WAREHOUSE)
+defs = definitions(
+    folder=Path(_FOLDER) if _FOLDER else None,
+    wide_tables=_wide_tables(_SHOWN) if _SHOWN and not _FOLDER else (),
+)

@@ -13,7 +13,7 @@ from resources.storage import Location, Place
 if TYPE_CHECKING:
     import dagster as dg
 
-SETTINGS = """\
+_BEFORE = """\
 # Nothing leaves this machine, and the first visit shows the assets instead of a survey.
 telemetry:
   enabled: false
@@ -24,10 +24,16 @@ concurrency:
   runs:
     max_concurrent_runs: 1
 """
+"""The settings that older releases wrote."""
+SETTINGS = f"""\
+{_BEFORE}# The terminal shows progress and failures; the pages have every event of a run, as they always do.
+python_logs:
+  python_log_level: INFO
+"""
 
 
 def dagster_home(warehouse: Place) -> Path:
-    """The folder of the instance, made with its settings if it is not there; existing settings stay.
+    """The folder of the instance, made with its settings if it is not there; settings that somebody edited stay.
 
     Raises EnvironmentProblem where it may not be written (E515) or is damaged (E517).
     """
@@ -37,9 +43,17 @@ def dagster_home(warehouse: Place) -> Path:
     refuse_damaged(home)
     home.mkdir(parents=True, exist_ok=True)
     settings = home / SETTINGS_FILE
-    if not settings.exists():
+    if not settings.exists() or _as_before(settings):
         settings.write_text(SETTINGS, encoding="utf-8")
     return home
+
+
+def _as_before(settings: Path) -> bool:
+    """Whether an older release wrote the settings, and nobody since."""
+    try:
+        return settings.read_bytes() == _BEFORE.encode()
+    except OSError:  # which who reads them says better
+        return False
 
 
 def dagster_instance(warehouse: Place) -> dg.DagsterInstance:

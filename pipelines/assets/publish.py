@@ -1,6 +1,8 @@
 """Assets that others read: the published aggregates, and the numbers of the run that made them."""
 
+from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 import dagster as dg
 
@@ -12,6 +14,7 @@ from pipelines.assets.presenting import (
     recorded_metrics,
     say,
     step_seconds,
+    stored_schema,
     table_spec,
     telling,
     written,
@@ -23,6 +26,7 @@ from pipelines.steps.publication.wide import publish_wide
 from pipelines.steps.slices import rows_by_partition
 from resources import tables
 from resources.spark import SparkResource
+from resources.warehouse import Warehouse
 
 
 def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
@@ -56,6 +60,8 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
                 step="publish",
                 rows=rows,
             )
+            for table, count in wide.items():
+                context.log_event(_wide_written(place, warehouse, table, count))
             metrics = (Metric("publish", "rows published", rows),)
             published = warehouse.dataset(tables.PUBLISHED.name)
             counts = rows_by_partition(published, settings.workload.name, settings.span)
@@ -97,3 +103,28 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
             return written(context, place, warehouse, tables.METRICS.name, rows=len(metrics))
 
     return publish_aggregates, record_metrics
+
+
+def wide_specs(place: Place, names: Iterable[str]) -> tuple[dg.AssetSpec, ...]:
+    """The wide tables in the lineage. The step that publishes writes them too, so none of them is run by itself."""
+    return tuple(
+        dg.AssetSpec(
+            place.key(name),
+            deps=[place.key(tables.PUBLISHED.name)],
+            group_name=place.group("publish"),
+            description=f"The wide table of a query, out of {tables.PUBLISHED.name}: a row per window and group.",
+            kinds={"delta"},
+            owners=list(place.settings.owners),
+        )
+        for name in names
+    )
+
+
+def _wide_written(place: Place, warehouse: Warehouse, table: str, rows: int) -> dg.AssetMaterialization:
+    """What the pages show of a wide table after a run."""
+    shown: dict[str, Any] = {
+        "dagster/uri": warehouse.path_of(table),
+        "dagster/row_count": rows,
+        "dagster/column_schema": stored_schema(warehouse, table),
+    }
+    return dg.AssetMaterialization(place.key(table), metadata=shown)

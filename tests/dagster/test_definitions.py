@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -11,7 +12,8 @@ import dagster as dg
 import pytest
 import yaml
 
-from pipelines.definitions import MAIN_JOB, defs
+from pipelines.definitions import MAIN_JOB, definitions, defs
+from tests.dagster.folder_cases import DAILY, JAMS, make_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -44,6 +46,38 @@ def test_lineage_leads_from_events_through_blocked_results_to_what_is_published(
     assert {key.to_user_string() for key in parents["trend_aggregates"]} == {"computed_aggregates"}
     blocking = {key.name for key in graph.asset_check_keys if graph.get_check_spec(key).blocking}
     assert blocking == {"events_expectations", "results_expectations", "greta_comparison"}
+
+
+def test_wide_tables_of_the_warehouse_are_in_the_lineage_and_in_no_job(tmp_path):
+    for name in ("rides__jams", "rides__stops", "events"):
+        (tmp_path / name).mkdir()
+    program = (
+        "from pipelines.definitions import defs, MAIN_JOB\n"
+        "graph = defs.resolve_asset_graph()\n"
+        "found = [key for key in graph.get_all_asset_keys() if '__' in key.to_user_string()]\n"
+        "print(*sorted(key.to_user_string() for key in found))\n"
+        "print(*{parent.to_user_string() for key in found for parent in graph.get(key).parent_keys})\n"
+        "print(len(defs.resolve_job_def(MAIN_JOB).asset_layer.selected_asset_keys))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "HAMLET_WAREHOUSE": str(tmp_path)},
+    )
+    assert done.stdout.split("\n")[:3] == ["rides__jams rides__stops", "trend_aggregates", "8"]
+
+
+def test_wide_tables_of_a_folder_are_in_its_lineage(tmp_path):
+    found = definitions(folder=make_folder(tmp_path / "rides", {"jams": (JAMS, DAILY)}, days=1))
+    graph = found.resolve_asset_graph()
+    for name in ("jams__jams", "jams__stops"):
+        spec = graph.get(dg.AssetKey(["jams", name]))
+        assert spec.parent_keys == {dg.AssetKey(["jams", "trend_aggregates"])}
+        assert spec.group_name == "jams"
+        assert not spec.is_materializable
 
 
 def test_the_main_job_runs_everything_in_one_process():

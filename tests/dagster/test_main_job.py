@@ -73,7 +73,7 @@ def test_materializations_say_what_people_look_for(done):
     }
     assert set(found) == {
         "events", "events_quarantine", "ingested_files", "workload_plan", "computed_aggregates", "sharing_decisions",
-        "trend_aggregates", "run_metrics",
+        "trend_aggregates", "run_metrics", *(f"{settings.workload.name}__{plan.name}" for plan in settings.workload.plans),
     }  # fmt: skip
     for name, metadata in found.items():
         assert metadata["dagster/uri"].value == Warehouse(settings.warehouse).path_of(name)

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.browser
 SETTINGS = DAILY + 'end: 2026-01-15\nschedule: "15 2 * * *"\nfresh_within_hours: 26\n'
 RUN_SECONDS = 300
 LAYOUT = 4_000
+WIDTHS = 1_440, 1_920
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,21 @@ def open_page(page: Page, address: str, path: str, text: str) -> str:
     return page.inner_text("body")
 
 
+def not_whole(page: Page, number: int) -> list[str]:
+    """Of so many pictures, those that are not there, or that do not fit the table they stand in."""
+    pictures = page.locator('img[src^="/logs/"]')
+    pictures.nth(number - 1).wait_for()
+    found: list[str] = pictures.evaluate_all(
+        """all => all.filter(one => {
+            const table = one.closest("table"), scrolled = table.parentElement;
+            const right = one.getBoundingClientRect().right;
+            return !(one.complete && one.naturalWidth > 300) || right > table.getBoundingClientRect().right
+                || right > window.innerWidth || scrolled.scrollWidth > scrolled.clientWidth + 1;
+        }).map(one => one.src)"""
+    )
+    return found if pictures.count() == number else [f"{pictures.count()} pictures"]
+
+
 def test_files_in_the_inbox_are_ingested_and_a_backfill_is_one_click_and_one_run(
     address: str, folder: Path, chromium: str, tmp_path: Path
 ) -> None:
@@ -83,7 +99,7 @@ def test_files_in_the_inbox_are_ingested_and_a_backfill_is_one_click_and_one_run
 
     with browsing(chromium) as page:
         group = "/locations/pipelines.definitions/asset-groups/jams/lineage"
-        open_page(page, address, group, "trend_aggregates")
+        assert "jams__stops" in open_page(page, address, group, "trend_aggregates")
         page.screenshot(path=str(tmp_path / "lineage.png"))
         page.get_by_text("Materialize all").first.click()
         page.get_by_role("button", name="All", exact=True).click()
@@ -105,19 +121,27 @@ def test_files_in_the_inbox_are_ingested_and_a_backfill_is_one_click_and_one_run
         page.screenshot(path=str(tmp_path / "overview.png"))
         shown = open_page(page, address, "/assets/jams/trend_aggregates?view=events", "rows published")
         page.screenshot(path=str(tmp_path / "events.png"))
-        for asset, picture in (
-            ("workload_plan", "template"),
-            ("trend_aggregates", "results over time"),
-            ("sharing_decisions", "sharing over time"),
-        ):
-            open_page(page, address, f"/assets/jams/{asset}?view=events", picture)
-            page.get_by_role("row").filter(has_text=picture).get_by_text("Show Markdown").first.click()
-            page.locator('img[src^="data:image/png"]').first.wait_for()
-            page.wait_for_timeout(LAYOUT)
-            page.screenshot(path=str(tmp_path / f"{asset}.png"))
+        open_page(page, address, "/assets/jams/workload_plan?view=events", "template")
+        page.get_by_role("row").filter(has_text="template").get_by_text("Show Markdown").first.click()
+        page.locator('img[src^="data:image/png"]').first.wait_for()
+        page.wait_for_timeout(LAYOUT)
+        page.screenshot(path=str(tmp_path / "workload_plan.png"))
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 1_000})
+            for asset, picture, number in (
+                ("trend_aggregates", "results over time", 2),
+                ("sharing_decisions", "sharing over time", 1),
+            ):
+                for view in ("events", "overview"):
+                    open_page(page, address, f"/assets/jams/{asset}?view={view}", picture)
+                    assert not_whole(page, number) == []
+                    page.screenshot(path=str(tmp_path / f"{asset}-{view}-{width}.png"))
+        shown = open_page(page, address, "/assets/jams/jams__stops?view=overview", "trend_aggregates")
+        assert "Row count" in shown
         shown = open_page(page, address, "/automation", "new_files")
         assert "jams_late_events" in shown
         assert "jams_schedule" in shown
+    assert " - DEBUG - " not in (folder.parent / "log").read_text(encoding="utf-8")
     days = set(Warehouse(folder / "warehouse").rows("trend_aggregates", ["day"]).column(0).to_pylist())
     assert {f"{day}" for day in days} == set(KEYS)
 

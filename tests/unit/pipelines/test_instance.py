@@ -101,6 +101,26 @@ def test_settings_that_are_empty_or_of_a_user_stay(tmp_path: Path) -> None:
         assert settings.read_text() == text
 
 
+def test_settings_of_an_older_release_are_brought_up_to_date(tmp_path: Path) -> None:
+    settings = dagster_home(tmp_path) / "dagster.yaml"
+    new = settings.read_text()
+    settings.write_text(new[: new.index("# The terminal shows")])
+    assert dagster_home(tmp_path) / "dagster.yaml" == settings
+    assert settings.read_text() == new
+
+
+def test_a_run_of_the_pages_writes_no_line_of_debug_and_all_of_its_events(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with dagster_instance(tmp_path) as instance:
+        done = dg.materialize([talking], instance=instance)
+        kinds = {entry.dagster_event_type for entry in instance.all_logs(done.run_id)}
+    said = capfd.readouterr().err
+    assert "half done" in said
+    assert "DEBUG" not in said
+    assert {dg.DagsterEventType.STEP_SUCCESS, dg.DagsterEventType.ASSET_MATERIALIZATION} <= kinds
+
+
 @pytest.mark.parametrize("of_the_run", [True, False])
 def test_what_a_full_disk_does_to_an_event_is_told_without_its_database(
     tmp_path: Path, of_the_run: bool, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
