@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -108,16 +109,21 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == "hamlet"]
 
 
+def wait_for(words: str, caplog: pytest.LogCaptureFixture) -> None:
+    deadline = time.monotonic() + 60
+    while not any(words in line for line in said(caplog)):
+        assert time.monotonic() < deadline, f"nobody said {words!r}"
+        time.sleep(0.001)
+
+
 @pytest.mark.usefixtures("beats")
 def test_lines_are_said_until_the_work_ends(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "a.csv").write_text("time,type\n1,A\n")
     with going_on() as gauge:
         with reading(gauge, discover(tmp_path), "reading events"):
-            while not any("reading events: 0 of 14 bytes" in line for line in said(caplog)):
-                pass
+            wait_for("reading events: 0 of 14 bytes", caplog)
         gauge.begin("computing", "events", 7)
-        while not any("computing: 0 of 7 events" in line for line in said(caplog)):
-            pass
+        wait_for("computing: 0 of 7 events", caplog)
 
 
 @pytest.mark.usefixtures("beats")
@@ -133,8 +139,7 @@ def test_a_run_says_how_far_it_is_and_writes_results_alone_to_stdout(
 
     def waited_for(*arguments: object, **options: object) -> pa.Table:
         found = computed(*arguments, **options)  # type: ignore[arg-type]
-        while not any("computing: 2 of 2 events, finishing" in line for line in said(caplog)):
-            pass
+        wait_for("computing: 2 of 2 events, finishing", caplog)
         return found
 
     monkeypatch.setattr(hamlet_core, "run", waited_for)
