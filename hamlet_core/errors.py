@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+LONGEST_LINE = 1_000
+"""Code points of a line that an error shows: names and values may have any length."""
+
 
 class HamletError(Exception):
     """Anything this package refuses; `code` is stable, `hint` says what to do (or is empty)."""
@@ -13,8 +16,10 @@ class HamletError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        hint = f"\n  hint: {self.hint}" if self.hint else ""
-        return f"[{self.code}] {self.message}{hint}"
+        return f"[{self.code}] {_cut(self.message)}{self._advice()}"
+
+    def _advice(self) -> str:
+        return f"\n  hint: {_cut(self.hint)}" if self.hint else ""
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), dict(self.__dict__))
@@ -50,10 +55,26 @@ class _TextError(HamletError, ValueError):
         lines = self.text.splitlines()
         shown = ""
         if 1 <= self.line <= len(lines):
-            source = lines[self.line - 1].replace("\t", " ")
-            shown = f"\n  {source}\n  {' ' * (self.column - 1)}^"
-        hint = f"\n  hint: {self.hint}" if self.hint else ""
-        return f"[{self.code}] line {self.line}, column {self.column}: {self.message}{shown}{hint}"
+            source, column = _around(lines[self.line - 1].replace("\t", " "), self.column)
+            shown = f"\n  {source}\n  {' ' * (column - 1)}^"
+        told = f"[{self.code}] line {self.line}, column {self.column}: {_cut(self.message)}"
+        return f"{told}{shown}{self._advice()}"
+
+
+def _cut(words: str) -> str:
+    """Words for people, long lines without their middle."""
+    return "\n".join(
+        line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE // 2]} ... {line[-LONGEST_LINE // 2 :]}"
+        for line in words.split("\n")
+    )
+
+
+def _around(line: str, column: int) -> tuple[str, int]:
+    """What an error shows of a line, and where the column is in that."""
+    start = max(0, min(column - 1 - LONGEST_LINE // 2, len(line) - LONGEST_LINE))
+    end = start + LONGEST_LINE
+    before, after = "..." if start else "", "..." if end < len(line) else ""
+    return f"{before}{line[start:end]}{after}", column - start + len(before)
 
 
 class QuerySyntaxError(_TextError):

@@ -62,8 +62,8 @@ def _no_column(name: str, names: Sequence[str], way: str) -> StreamError:
 
 def about_texts(found: Evidence, types: pa.Schema, wanted: Iterable[str]) -> str:
     """What to do about a wanted column of numbers that is strings although it holds some, for people; else nothing."""
-    columns = {column.name: column for column in found.columns if column.name in types.names}
-    for name in sorted(columns.keys() & set(wanted)):
+    columns = {column.name: column for column in found.columns}
+    for name in sorted(columns.keys() & set(wanted) & set(types.names)):
         many, everything = _numbers(columns[name]), _values(columns[name])
         if many and pa.types.is_string(types.field(name).type):
             return (

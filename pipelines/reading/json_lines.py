@@ -78,8 +78,10 @@ def _row(line: bytes) -> dict[str, object]:
             json.dumps(row, ensure_ascii=False).encode("utf-8")
     except UnicodeError as error:
         raise _BrokenLineError(Reason.INVALID_UTF8, "the line is not UTF-8") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise _BrokenLineError(Reason.BROKEN_JSON, f"not JSON: {error}") from error
+    except RecursionError as error:
+        raise _BrokenLineError(Reason.BROKEN_JSON, "values are nested too deep to be read") from error
     if not isinstance(row, dict):
         raise _BrokenLineError(Reason.BROKEN_JSON, "not a JSON object")
     return row

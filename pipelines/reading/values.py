@@ -9,6 +9,7 @@ Not numbers: `1_000`, `1,000`, `0x1F`, `NaN`, `inf`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Context, Decimal, Inexact, InvalidOperation
 
 import numpy as np
 import numpy.typing as npt
@@ -192,6 +193,8 @@ def _joined(texts: pa.Array, ending: str) -> pa.Array:
 
 def cast_each(texts: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Cast what can be cast, NULL for the rest: halve the array until the culprits are alone."""
+    if pa.types.is_decimal(wanted):
+        return pa.array([_decimal(text, wanted) for text in texts.to_pylist()], wanted)
     try:
         values = pc.cast(texts, wanted)
     except pa.ArrowInvalid:
@@ -203,3 +206,14 @@ def cast_each(texts: pa.Array, wanted: pa.DataType) -> pa.Array:
     if pa.types.is_float64(wanted):
         return pc.if_else(pc.is_finite(values), values, pa.scalar(None, wanted))
     return values
+
+
+def _decimal(text: str | None, wanted: pa.DataType) -> Decimal | None:
+    """The text as a decimal of this type, if it is one: Arrow's own cast wraps around where there are too many digits."""
+    if text is None:
+        return None
+    exactly = Context(prec=wanted.precision, traps=[InvalidOperation, Inexact])
+    try:
+        return Decimal(text).quantize(Decimal(1).scaleb(-wanted.scale), context=exactly)
+    except (InvalidOperation, Inexact):
+        return None

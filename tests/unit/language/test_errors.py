@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hamlet_core.errors import HamletError, QueryMeaningError, QuerySyntaxError
+from hamlet_core.errors import LONGEST_LINE, HamletError, QueryMeaningError, QuerySyntaxError
 from hamlet_core.language import parse_syntax, write_workload
 from hamlet_core.language.codes import SyntaxCode
 from hamlet_core.language.limits import MAX_NESTING
@@ -114,3 +114,27 @@ def test_an_error_pickles():
         parse_syntax("RETURN")
     again = pickle.loads(pickle.dumps(caught.value))
     assert (type(again), str(again)) == (QuerySyntaxError, str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(0, 5_000), (10, 5_000), (5_000, 0), (5_000, 5_000), (0, 0), (450, 500)]
+)
+def test_an_error_in_a_long_line_shows_what_is_around_its_place(before: int, after: int):
+    text = f"first\n{'x' * before}!{'y' * after}\nlast"
+    error = QuerySyntaxError("wrong", code="E002", line=2, column=before + 1, text=text)
+    _, line, pointer = str(error).split("\n")
+    assert len(line) <= LONGEST_LINE + len("  ......")
+    assert line[len(pointer) - 1] == "!"
+    assert ("..." in line) == (before + after > LONGEST_LINE)
+    assert (error.column, error.text) == (before + 1, text)
+
+
+def test_a_long_name_in_a_message_is_shown_without_its_middle():
+    name = "a" + "b" * 1_000_000 + "c"
+    error = HamletError(f"no column {name}", code="E451", hint=f"columns are {name}\nor none")
+    told, *hint = str(error).split("\n")
+    assert all(len(line) < LONGEST_LINE + 50 for line in (told, *hint))
+    assert told.startswith("[E451] no column abb")
+    assert told.endswith("bbc")
+    assert hint[-1] == "or none"
+    assert name in error.message
