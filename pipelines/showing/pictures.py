@@ -134,7 +134,7 @@ def _plain(title: str) -> str:
 def message(text: str) -> bytes:
     """A picture that says why there is none."""
     with styled():
-        drawn = figure(4.5, 1.0, layout=None)
+        drawn = figure(4.2, 1.0, layout=None)
         drawn.text(0.5, 0.5, text, ha="center", va="center", color=INK, wrap=True)
         return png(drawn)
 

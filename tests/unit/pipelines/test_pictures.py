@@ -192,6 +192,7 @@ def test_results_are_lines_with_gaps_the_largest_first(
     rows += [result("q", 2, '{"g":"$\\u0000"}', None), result("q", 0, '{"g":"small"}', 3.0, "AVG(b.v)")]
     rows += [
         result("only", 0, '{"a":"x","b":1}', 2.0, "SUM(b.v)"),
+        result("only", 0, '{"a":"of a long name","b":null}', None, "SUM(b.v)"),
         {**result("q", 0, "{}", 9.0), "workload": "other"},
     ]
     seen = drawn_lines(monkeypatch, published(tmp_path, rows))
@@ -201,7 +202,7 @@ def test_results_are_lines_with_gaps_the_largest_first(
     assert [None if math.isnan(one) else one for one in huge.sizes] == [5_000.0, 5_001.0, None, 5_005.0]
     assert small.sizes == (1.0,) * 6
     assert math.isnan(empty.sizes[0])
-    assert seen["only SUM(b.v)"][0].group == "a=x, b=1"
+    assert [line.group for line in seen["only SUM(b.v)"]] == ["a=x, b=1", "of a long name, N…"]
 
 
 def test_an_aggregate_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,8 +264,10 @@ def test_a_picture_a_query_of_its_few_largest_groups(tmp_path: Path, monkeypatch
     assert drawn["one"].axes[0].get_legend() is None
 
 
-COLUMN = 460
-"""Pixels of the column with metadata, on an asset's page of 1,440 pixels."""
+COLUMN = 425
+"""Pixels of a picture of which an asset's overview has room for one where it is 1,440 pixels broad, and the page of
+its events for two where that is 1,920 pixels broad.
+"""
 DIALOG = 1_110
 """Pixels of a picture in a dialog there, which is not broader than 80 of 100 of the page."""
 
