@@ -34,7 +34,7 @@ GROUPS = 5
 SIZE = 4.2, 2.1
 """Inches of a chart: one fits the column of metadata in Dagster's pages of 1,440 pixels, two in pages of 1,920."""
 _PLACE = {"left": 0.115, "bottom": 0.2, "top": 0.79}
-_BROAD, _BESIDE_NAMES = 0.97, 0.7
+_BROAD, _BESIDE_NAMES = 0.93, 0.7
 """Where the axes of a chart end, without and with the names of groups right of them."""
 _NAME = 18
 """Signs of a group's name."""
