@@ -6,12 +6,16 @@ files, nor the network, nor this process's variables.
 
 from __future__ import annotations
 
+import re
+
 import duckdb
 import pyarrow as pa
 
 from hamlet_core.errors import HamletError
 from resources import tables
-from resources.storage import Place
+from resources.data_files import first_damaged
+from resources.failures import damaged_file
+from resources.storage import Place, WarehouseError
 from resources.warehouse import Warehouse
 
 SEALED = (
@@ -24,6 +28,8 @@ OF_TABLES = pa.schema([(name, pa.string()) for name in ("table", "comment", "wor
 OF_COLUMNS = pa.schema([(name, pa.string()) for name in ("table", "column", "type", "comment")])
 """What the tables mean, as views."""
 READING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+_UNREAD = re.compile(r"reading the stream registered as '([^']+)' failed")
+"""What DuckDB says of a table whose files Arrow cannot read."""
 
 
 class SqlError(HamletError, ValueError):
@@ -47,7 +53,10 @@ def table_names(warehouse: Place) -> tuple[str, ...]:
 
 
 def query(sql: str, warehouse: Place) -> pa.Table:
-    """The rows of one SELECT over the tables of `warehouse`, each a view of its name. Raises SqlError, NoTables."""
+    """The rows of one SELECT over the tables of `warehouse`, each a view of its name.
+
+    Raises SqlError, NoTables, and WarehouseError for a damaged log (E516) or data file (E514).
+    """
     names, place = table_names(warehouse), Warehouse(warehouse)
     with duckdb.connect(":memory:") as connection:
         for name in names:
@@ -60,7 +69,7 @@ def query(sql: str, warehouse: Place) -> pa.Table:
             _check_reading(connection.extract_statements(sql))
             return connection.sql(sql).to_arrow_table()
         except duckdb.Error as error:
-            raise _explained(error, names) from None
+            raise _damage(error, place) or _explained(error, names) from None
 
 
 def meanings(warehouse: Warehouse, names: tuple[str, ...]) -> dict[str, pa.Table]:
@@ -89,6 +98,15 @@ def _check_reading(statements: list[duckdb.Statement]) -> None:
             code="E542",
             hint="the tables are read-only here; write a SELECT",
         )
+
+
+def _damage(error: duckdb.Error, place: Warehouse) -> WarehouseError | None:
+    """The error for the data file that could not be read, if that is what has stopped the statement."""
+    found, folder = _UNREAD.search(str(error)), place.location.local
+    if found is None or folder is None:
+        return None
+    damaged = first_damaged(file.path for file in place.files(found[1]))
+    return None if damaged is None else damaged_file(folder / found[1], damaged)
 
 
 def _explained(error: duckdb.Error, names: tuple[str, ...]) -> SqlError:

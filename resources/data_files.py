@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -122,6 +123,18 @@ def parquet(
         for one, fact in zip(locations, known or [pc.scalar(True)] * len(paths), strict=True)
     ]
     return ds.FileSystemDataset(fragments, schema, read, files)
+
+
+def first_damaged(paths: Iterable[str]) -> Path | None:
+    """The first of some Parquet files of this machine that cannot be read to its end; all of each is read."""
+    for path in map(Path, paths):
+        try:
+            with pq.ParquetFile(path) as file:
+                for _ in file.iter_batches():
+                    pass
+        except (pa.ArrowException, OSError):
+            return path
+    return None
 
 
 def remove_begun_log(place: Location) -> None:

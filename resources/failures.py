@@ -26,7 +26,7 @@ from resources.environments import environment
 from resources.problems import EnvironmentProblem
 from resources.rights import existing, first_forbidden, within
 from resources.storage import WarehouseError
-from resources.table_logs import damaged_log
+from resources.table_logs import cure_of, damaged_log
 
 PASSING = frozenset({"E511"})
 """Codes of failures after which the same step may succeed."""
@@ -209,7 +209,7 @@ def _damaged(said: str, folder: Path | None) -> WarehouseError | None:
         table, file = found.groups()
         path = folder / table / file
         if path.parent.is_dir() and (path.exists() or _is_live(folder / table, path)):
-            return damaged_file(table, path)
+            return damaged_file(folder / table, path)
     return None
 
 
@@ -236,13 +236,11 @@ def _is_live(table: Path, file: Path) -> bool:
         return False
 
 
-def damaged_file(table: str, path: Path) -> WarehouseError:
-    """The error for a file of a table that is damaged or gone."""
+def damaged_file(table: Path, path: Path) -> WarehouseError:
+    """The error for a file of the table in a folder that is damaged or gone."""
     state = "is damaged" if path.exists() else "is gone"
     return WarehouseError(
-        f"a data file of the table {table} {state}: {path}",
-        code="E514",
-        hint="bring it back from a copy of the warehouse; without one, ingest the files again into a new --warehouse",
+        f"a data file of the table {table.name} {state}: {path}", code="E514", hint=cure_of(table)
     )
 
 

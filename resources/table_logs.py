@@ -67,20 +67,25 @@ def _said(folder: Path, found: Damage) -> WarehouseError:
     if found.needless:
         named = " and ".join(one.name for one in found.needless)
         cure = f"nothing is lost: delete {named} in that folder, for the commits beside them say the same"
-    elif folder.name in _SOURCES:
-        cure = (
+    else:
+        cure = cure_of(folder)
+    return WarehouseError(
+        f"the log of the table {folder.name} is damaged: {found.file} {found.what}", code="E516", hint=cure
+    )
+
+
+def cure_of(folder: Path) -> str:
+    """What brings back the table in `folder`, of which a file is lost."""
+    if folder.name in _SOURCES:
+        return (
             "bring the folder of the table back from a copy of the warehouse; "
             "without one, ingest the files again into a new --warehouse"
         )
-    elif folder.name not in _KNOWN and _OF_QUERY not in folder.name:
-        cure = "bring it back from a copy, or move the folder away"
-    else:
-        cure = (
-            f"the table is computed from others: delete the folder {folder} and run again "
-            "(a workload with partitions: `hamlet backfill` over all of them)"
-        )
-    return WarehouseError(
-        f"the log of the table {folder.name} is damaged: {found.file} {found.what}", code="E516", hint=cure
+    if folder.name not in _KNOWN and _OF_QUERY not in folder.name:
+        return "bring it back from a copy, or move the folder away"
+    return (
+        f"the table is computed from others: delete the folder {folder} and run again "
+        "(a workload with partitions: `hamlet backfill` over all of them)"
     )
 
 

@@ -146,7 +146,8 @@ class Warehouse:
         Arrow opens the files itself: through delta-rs' file system its threads call into Python, and a process that
         ends soon after a scan aborts or hangs.
         """
-        schema, files = pa.schema(self.open(table, version).schema().to_arrow()), self.files(table, version)
+        found = self.open(table, version)  # once: another write may come between two looks
+        schema, files = pa.schema(found.schema().to_arrow()), self._files_of(table, found)
         return parquet([file.path for file in files], schema, known=[file.known(schema) for file in files])
 
     def count(self, table: str, **values: str) -> int:
@@ -155,7 +156,10 @@ class Warehouse:
 
     def files(self, table: str, version: int | None = None) -> tuple[DataFile, ...]:
         """The live data files of a table at a version, by path."""
-        actions = pa.table(self.open(table, version).get_add_actions(flatten=True))
+        return self._files_of(table, self.open(table, version))
+
+    def _files_of(self, table: str, found: deltalake.DeltaTable) -> tuple[DataFile, ...]:
+        actions = pa.table(found.get_add_actions(flatten=True))
         return tuple(
             self._file(table, row) for row in sorted(actions.to_pylist(), key=lambda row: row["path"])
         )
