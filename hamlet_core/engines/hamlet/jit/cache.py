@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import itertools
+import logging
 import pickle
 import re
 import time
@@ -32,6 +33,7 @@ from numba.core.caching import (
 )
 from numba.core.runtime import rtsys
 
+_LOG = logging.getLogger("hamlet_core")
 ENGINE = Path(__file__).parents[1]
 _ROOT = ENGINE.parents[2]
 _UNREADABLE = (
@@ -60,6 +62,15 @@ _PATIENCE = 300.0
 
 _COMPILED = re.compile(r"^from (numba|hamlet_core\.engines\.hamlet\.jit\.decorators)\b", re.MULTILINE)
 _IMPORTED = re.compile(r"^(?:from|import) (hamlet_core(?:\.\w+)+)", re.MULTILINE)
+
+
+@cache
+def tell_unkept(place: str) -> None:
+    """Say, once a place, that each process compiles for itself."""
+    _LOG.warning(
+        "compiled kernels cannot be kept (%s): each run compiles them anew; NUMBA_CACHE_DIR names another folder",
+        place,
+    )
 
 
 @cache
@@ -227,6 +238,9 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         try:
             with _alone(Path(self.cache_path)):
                 super().save_overload(sig, data)
+        except OSError as failure:
+            tell_unkept(failure.strerror or str(failure))
+            self._forget()
         except _UNREADABLE:
             self._forget()
         finally:

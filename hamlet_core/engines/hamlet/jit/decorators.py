@@ -12,7 +12,7 @@ from numba import njit
 from numba.core.event import Event, Listener, register
 from numba.extending import overload
 
-from hamlet_core.engines.hamlet.jit.cache import KernelCache
+from hamlet_core.engines.hamlet.jit.cache import KernelCache, tell_unkept
 from hamlet_core.engines.hamlet.jit.libraries import KernelCompiler
 
 Kernel = Callable[..., Any]
@@ -108,6 +108,8 @@ class Announcement(Listener):  # type: ignore[misc]
             return
         if not self.begun:
             _LOG.warning(COMPILING)
+            if KernelCache.of(compiled) is None:
+                tell_unkept("no folder for them can be written")
         self.begun += 1
         self.going_on += 1
         if self._telling is None or not self._telling.is_alive():

@@ -34,7 +34,7 @@ from hamlet_core.engines.hamlet.jit.cache import (
 from hamlet_core.engines.hamlet.jit.clock import _now
 from hamlet_core.engines.hamlet.jit.decorators import COMPILING, Announcement, compiled
 from hamlet_core.engines.hamlet.jit.libraries import KernelLibrary
-from tests.conftest import ROOT
+from tests.conftest import ROOT, tmpfs_command
 
 CALL = "from hamlet_core.engines.hamlet.automaton import condition_arithmetic as n; print(n.sum_fits(1, 2), n.sum_fits(2, 1))"
 
@@ -150,16 +150,41 @@ def test_a_changed_source_changes_the_stamp(tmp_path: Path, monkeypatch: pytest.
     assert len({before, one, fresh()}) == 3
 
 
-def test_a_cache_that_cannot_be_written_costs_time_and_no_run(
-    place: Path, monkeypatch: pytest.MonkeyPatch
+UNKEPT = "compiled kernels cannot be kept ({why}): each run compiles them anew; NUMBA_CACHE_DIR names another folder"
+
+
+def test_a_cache_that_cannot_be_written_costs_time_and_no_run_and_is_told_once(
+    place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    kernel = compiled(doubled)
+    kernel_cache.tell_unkept.cache_clear()
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(SealedFiles, "save", full)
-    assert kernel(3) == 6
+    assert (compiled(doubled)(3), compiled(halved)(3.0)) == (6, 1.5)
+    told = [record.getMessage() for record in caplog.records if "kept" in record.getMessage()]
+    assert told == [UNKEPT.format(why="No space left on device")]
+
+
+@pytest.mark.needs_tmpfs
+def test_a_full_disk_for_kernels_is_told_on_stderr(tmp_path: Path) -> None:
+    mounted = 'mount -t tmpfs -o size=4k tmpfs "$1" && NUMBA_CACHE_DIR="$1" "$2" -c "$3"'
+    done = subprocess.run(
+        [*tmpfs_command(), "sh", "-c", mounted, "sh", str(tmp_path), sys.executable, CALL],
+        capture_output=True, text=True, cwd=ROOT, check=True,
+    )  # fmt: skip
+    said = [line for line in done.stderr.splitlines() if not line.startswith(HOW_FAR)]
+    assert (done.stdout, said) == ("True True\n", [COMPILING, UNKEPT.format(why="No space left on device")])
+
+
+def test_without_any_folder_for_kernels_that_is_told_once_and_only_who_compiles_is_told(
+    tmp_path: Path,
+) -> None:
+    nowhere = "from hamlet_core.engines.hamlet.jit import cache; cache._Kernels._locator_classes = ()\n"
+    why = UNKEPT.format(why="no folder for them can be written")
+    assert called(tmp_path, f"{nowhere}{CALL}") == ("True True\n", f"{COMPILING}\n{why}\n")
+    assert called(tmp_path, f"{nowhere}import hamlet_core.engines.hamlet.engine") == ("", "")
 
 
 def test_a_kernel_that_cannot_be_read_is_compiled_again(place: Path) -> None:
@@ -282,8 +307,9 @@ def test_damaged_files_are_compiled_again_and_the_result_is_right(
     kernel, other = random.sample(loaded[:-1], 2)
     for path in (kernel, other.with_name(f"{other.name.rsplit('.', 2)[0]}.nbi")):
         harm(cache / path, random.randrange(1 << 20))
-    assert called(cache, WORK) == (RIGHT, f"{COMPILING}\n")
-    assert called(cache, WORK) == (RIGHT, f"{COMPILING}\n" if harm is folder else "")
+    unkept = f"{UNKEPT.format(why='Is a directory')}\n" if harm is folder else ""
+    assert called(cache, WORK) == (RIGHT, f"{COMPILING}\n{unkept}")
+    assert called(cache, WORK) == (RIGHT, f"{COMPILING}\n{unkept}" if harm is folder else "")
 
 
 def test_a_kernel_whose_code_changed_is_never_run(place: Path) -> None:
