@@ -90,7 +90,8 @@ def _until_alone(alone: threading.Event) -> None:
 
 def end(server: subprocess.Popen[bytes]) -> None:
     """End the group of a server: politely, then not."""
-    for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+    # Who still imports ends by SIGTERM without a word; after that, Dagster takes it as it takes SIGINT.
+    for sign in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
         try:
             os.killpg(server.pid, sign)
         except ProcessLookupError:
