@@ -80,7 +80,11 @@ def _summary(report: IngestReport) -> str:
     ]
     parts += [f"{file.name} has no rows" for file in report.files if not file.rows + file.rejected]
     parts += [f"{file.name} {file.again} and was read again" for file in report.files if file.again]
-    parts += [f"{name} is gone: its bad values stay as they were judged" for name in report.lost]
+    if report.lost:
+        many = f" and {len(report.lost) - 1:,} more" if len(report.lost) > 1 else ""
+        parts.append(
+            f"{report.lost[0]}{many} would be read again and are gone: bad values stay as they were judged"
+        )
     parts += [left_empty(report.empty)] if report.empty else []
     parts += [f"{file.name}: {file.reason}" for file in (*report.skipped, *report.waiting)]
     parts += [f"{name} is no file of events" for name in report.ignored]
