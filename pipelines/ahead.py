@@ -49,6 +49,9 @@ def expect_reading(events: str, warehouse: Path | str) -> None:
 
 def load_checks_and_engines() -> None:
     """Import what the steps after the ingest import."""
+    # Here, for Dagster asks SQLAlchemy meanwhile, which then looks into its `orm` even where that is imported by half.
+    with contextlib.suppress(ImportError):
+        importlib.import_module("sqlalchemy.orm")
     threading.Thread(target=_load, name="imports", daemon=True).start()
 
 

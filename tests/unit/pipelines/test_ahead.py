@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from pipelines.ahead import PACKED, expect_reading
+from tests.conftest import ROOT
 
 
 @pytest.fixture
@@ -33,3 +36,19 @@ def test_nothing_is_said_of_what_is_not_known(tmp_path: Path, told: list[int]) -
     (tmp_path / "a.csv").write_bytes(b"x")
     expect_reading(str(tmp_path / "a.csv"), "s3://bucket/warehouse")
     assert told == []
+
+
+def test_what_dagster_looks_into_is_imported_before_anything_is_imported_beside_it() -> None:
+    """Else a run fails now and then: SQLAlchemy looks into `sqlalchemy.orm` while the thread has imported half of it."""
+    program = (
+        "import sys, threading, sqlalchemy\n"
+        "from pipelines import ahead\n"
+        "seen = []\n"
+        "threading.Thread.start = lambda thread: seen.append('sqlalchemy.orm' in sys.modules)\n"
+        "ahead.load_checks_and_engines()\n"
+        "print(seen)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[True]\n"
