@@ -32,7 +32,7 @@ from pipelines.commands import (
     warm,
 )
 from pipelines.commands.options import debug_option
-from pipelines.ending import end, hear_signals, heard
+from pipelines.ending import end, end_children, hear_signals, heard
 
 COMMANDS: tuple[click.Command, ...] = (
     demo.demo,
@@ -113,6 +113,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             hamlet.invoke(context)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as failure:  # noqa: BLE001 - the last place that can explain it
+        if ours and heard():
+            end_children()
         code = failures.report(failure, context.meta if context else {})
         if ours and heard():
             end(code)

@@ -21,6 +21,9 @@ WORDS = {signal.SIGINT: "Interrupted", signal.SIGTERM: "Terminated", signal.SIGH
 PATIENCE = 1.0
 """Seconds that a command has to end by itself."""
 
+LAST_WORDS = 3.0
+"""Seconds that the processes which it has started have for theirs."""
+
 
 @dataclass(slots=True)
 class _Ending:
@@ -107,10 +110,30 @@ def end(code: int) -> NoReturn:
     """The end of this process and of those that it has started, and no more: the compiler of the kernels, stopped in
     the middle of its work, does not survive that Python cleans up.
     """
-    for child in _children():
+    _terminate(_children())
+    os._exit(code)
+
+
+def end_children() -> None:
+    """The end of the processes that this one has started, before it says its last line: what they say comes before it."""
+    children, deadline = _children(), time.monotonic() + LAST_WORDS
+    _terminate(children)
+    while any(map(_runs, children)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def _terminate(children: list[int]) -> None:
+    for child in children:
         with suppress(OSError):
             os.kill(child, signal.SIGTERM)
-    os._exit(code)
+
+
+def _runs(process: int) -> bool:
+    """Whether a process is there and more than a zombie."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def _children() -> list[int]:

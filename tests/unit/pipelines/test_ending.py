@@ -149,6 +149,30 @@ def test_advice_outlives_the_block_that_a_signal_ends(command: Command) -> None:
     assert (found, said) == (143, b"Terminated: run it again.\n")
 
 
+TALKING = """
+import subprocess
+CHILD = '''
+import signal, sys, time
+def talk(*_):
+    time.sleep(0.3)
+    sys.exit("last words of a child")
+signal.signal(signal.SIGTERM, talk)
+print("ready", flush=True)
+time.sleep(600)
+'''
+def with_a_child(*_, **__):
+    child = subprocess.Popen([sys.executable, "-c", CHILD], stdout=subprocess.PIPE)
+    child.stdout.readline()
+    looping()
+hamlet_core.run = with_a_child
+"""
+
+
+def test_what_processes_that_it_has_started_say_comes_before_its_last_line(command: Command) -> None:
+    found, said, _ = ended(command(IN_PYTHON + TALKING, *RUN), signal.SIGINT)
+    assert (found, said) == (130, b"last words of a child\nInterrupted.\n")
+
+
 def test_the_first_of_two_signals_counts(command: Command) -> None:
     found, said, _ = ended(command(IN_A_KERNEL, *RUN), signal.SIGTERM, signal.SIGTERM)
     assert (found, said) == (143, b"Terminated.\n")
