@@ -83,7 +83,7 @@ def _summary(report: IngestReport) -> str:
     if report.lost:
         many = f" and {len(report.lost) - 1:,} more" if len(report.lost) > 1 else ""
         parts.append(
-            f"{report.lost[0]}{many} would be read again and are gone: bad values stay as they were judged"
+            f"not among the files, and so not read again: {report.lost[0]}{many}; bad values stay as they were judged"
         )
     parts += [left_empty(report.empty)] if report.empty else []
     parts += [f"{file.name}: {file.reason}" for file in (*report.skipped, *report.waiting)]
@@ -100,7 +100,8 @@ def _page(report: IngestReport) -> str:
         for file in report.files
     ]
     lines += [
-        f"| {cell(name)} | | | is gone: its bad values stay as they were judged |" for name in report.lost
+        f"| {cell(name)} | | | not among the files: its bad values stay as they were judged |"
+        for name in report.lost
     ]
     lines += [f"| {cell(file.name)} | | | {cell(file.reason)} |" for file in report.skipped]
     lines += [f"| {cell(file.name)} | | | waits: {cell(file.reason)} |" for file in report.waiting]

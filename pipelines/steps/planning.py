@@ -19,9 +19,9 @@ def needs_of(workloads: Sequence[NamedWorkload]) -> Needs:
     """What their queries want of the table of events."""
     plans = [query for one in workloads for query in one.plans]
     return Needs(
-        frozenset(name for query in plans for name in query.numeric_columns),
+        frozenset[str]().union(*(one.numeric for one in workloads)),
         tuple(frozenset(query.equivalence + query.group_by) for query in plans),
-        frozenset(name for query in plans for name in query.columns),
+        frozenset[str]().union(*(one.read for one in workloads)),
         frozenset(one.name for one in workloads),
     )
 

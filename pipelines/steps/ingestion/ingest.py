@@ -110,7 +110,7 @@ class IngestReport:
     waiting: tuple[Skipped, ...] = ()
     """Files that were left as they are, and why; what was ingested of them before is in."""
     lost: tuple[str, ...] = ()
-    """Files that are not there any more, and would have been read again."""
+    """Files that would have been read again, and are not among those of this run."""
 
     @property
     def rows(self) -> int:

@@ -103,7 +103,7 @@ class Sifted:
 
     `replaced` are the readings that go, by path: of files that are read again, and of `emptied` ones, whose content by
     now is that of another file. Of the first, those in `rejudged` are as they were, but queries read other columns;
-    `lost` are the names of files of which that holds, and which are not there any more.
+    `lost` are the names of files of which that holds, and which are not among the files.
     """
 
     fresh: tuple[SourceFile, ...]
