@@ -15,6 +15,12 @@ _FIRST_COMPILER = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
 """Short sessions never reach the second compiler's profit; those of millions of events need it. With the first alone Java
 keeps room for 48 MiB of code, and compiles no more when a session of many tests has filled it.
 """
+_SMALL = (
+    # Compiling what Spark plans costs more than interpreting it where tables have some thousand rows.
+    ("spark.sql.codegen.wholeStage", "false"),
+    ("spark.sql.codegen.factoryMode", "NO_CODEGEN"),
+    ("spark.databricks.delta.snapshotPartitions", "1"),
+)
 _SETTING = re.compile(r"(spark\.[^\s=]+)(?:\s*=\s*|\s+)(?!=)(\S.*)")
 
 
@@ -36,13 +42,16 @@ class Environment:
 
     def brief(self) -> Environment:
         """The same for a session that has little to do."""
+        if not self.local:
+            return self
         more = () if set(_FIRST_COMPILER) <= set(self.java_options) else _FIRST_COMPILER
-        return replace(self, java_options=(*self.java_options, *more)) if self.local else self
+        small = () if set(_SMALL) <= set(self.spark) else _SMALL
+        return replace(self, java_options=(*self.java_options, *more), spark=(*small, *self.spark))
 
 
 ENVIRONMENTS = {
     "local": Environment("local", "local[*]", "2g", min(32, max(4, 2 * _CORES))),
-    "ci": Environment("ci", "local[2]", "1g", 2, java_options=_FIRST_COMPILER),
+    "ci": Environment("ci", "local[2]", "1g", 2).brief(),
     "cluster": Environment("cluster", "", "4g", 200, local=False),
 }
 
@@ -65,7 +74,7 @@ def environment(name: str | None = None, environ: Mapping[str, str] = os.environ
         master=environ.get("HAMLET_SPARK_MASTER") or chosen.master,
         driver_memory=environ.get("HAMLET_DRIVER_MEMORY") or chosen.driver_memory,
         parallelism=int(parallelism),
-        spark=_spark_settings(environ.get("HAMLET_SPARK_CONF")),
+        spark=(*chosen.spark, *_spark_settings(environ.get("HAMLET_SPARK_CONF"))),
     )
     if not chosen.master:
         raise _refuse(f"the environment '{name}' has no Spark master", "set HAMLET_SPARK_MASTER")
