@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 from hamlet_core.errors import HamletError
 from pipelines.reading import ColumnOptions
 from pipelines.steps.execution import execute as execute_step
+from pipelines.steps.execution import file_tasks
+from pipelines.steps.execution.computed import forget_computed
 from pipelines.steps.execution.execute import ExecuteReport, execute
 from pipelines.steps.ingestion.ingest import ingest
 from pipelines.steps.planning import needs_of
@@ -33,6 +36,10 @@ from tests.spark.pipeline_cases import (
 GROWTH = """growth: RETURN base, COUNT(*), MIN(d.trips) PATTERN Day d+
 WHERE [base] AND d.trips > NEXT(d).trips GROUP-BY base WITHIN 28 days SLIDE 7 days"""
 
+GROUPS = """rising: RETURN k, COUNT(*), MIN(b.v) PATTERN SEQ(A a, B b+) WHERE [k] GROUP-BY k WITHIN 10 s SLIDE 5 s
+by_w:     RETURN w, COUNT(*), SUM(b.v) PATTERN SEQ(A a, B b+) WHERE [k] GROUP-BY w WITHIN 10 s
+all:      RETURN COUNT(*), SUM(b.w) PATTERN SEQ(C c, B b+) WITHIN 10 s"""
+
 
 def compute(spark, settings) -> tuple[Warehouse, ExecuteReport]:
     warehouse = Warehouse(settings.warehouse)
@@ -40,8 +47,16 @@ def compute(spark, settings) -> tuple[Warehouse, ExecuteReport]:
     return warehouse, execute(spark, warehouse, settings, "run-1")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def many_events() -> Iterator[None]:
+    """However few the events of these tests are, Spark's tasks compute them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(file_tasks, "MOST_HERE", 0)
+        yield
+
+
 @pytest.fixture(scope="module")
-def computed(spark, tmp_path_factory):
+def computed(spark, tmp_path_factory, many_events):
     folder = tmp_path_factory.mktemp("computed")
     settings = settings_for(write_csv(stream(), folder / "events.csv"), folder / "warehouse")
     return settings, *compute(spark, settings)
@@ -75,6 +90,28 @@ def test_tasks_read_the_events_in_other_processes_than_the_driver(computed):
     assert os.getpid() not in {task.pid for task in report.tasks}
     relevant = stream().filter(pc.field("type").isin(["A", "B"])).num_rows
     assert sum(task.events for task in by_bucket) == relevant
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "modular"])
+def test_a_few_events_are_computed_in_this_process(spark, computed, tmp_path, monkeypatch, arithmetic):
+    settings = settings_for(
+        Path(computed[0].source.path), tmp_path / "warehouse", text=GROUPS, arithmetic=arithmetic
+    )
+    warehouse, by_spark = compute(spark, settings)
+    expected = table_rows(warehouse, "computed_aggregates")
+    assert expected == expected_rows(settings)
+    assert any(task.queries and task.pid != os.getpid() for task in by_spark.tasks)
+    forget_computed(warehouse, settings, ())
+    monkeypatch.setattr(file_tasks, "MOST_HERE", 10_000)
+    here = execute(spark, warehouse, settings, "run-2")
+    assert table_rows(warehouse, "computed_aggregates") == expected
+    assert {task.pid for task in here.tasks} == {os.getpid()}
+    assert [(task.queries, task.events, task.rows) for task in here.tasks] == [
+        (task.queries, task.events, task.rows) for task in by_spark.tasks
+    ]
+    assert here.decided == by_spark.decided
+    days = [file.partition["day"] for file in warehouse.files("computed_aggregates")]
+    assert len(days) == len(set(days))
 
 
 @pytest.mark.parametrize("path", ["files", "shuffle"])
@@ -111,7 +148,11 @@ def test_results_that_are_replaced_by_a_run_that_is_killed_are_made_good(
         assert table_rows(warehouse, "computed_aggregates") == expected_rows(again)
 
 
-def test_windows_that_tables_cannot_hold_are_refused_and_leave_nothing(spark, computed, tmp_path):
+@pytest.mark.parametrize("here", [0, 10_000])
+def test_windows_that_tables_cannot_hold_are_refused_and_leave_nothing(
+    spark, computed, tmp_path, monkeypatch, here
+):
+    monkeypatch.setattr(file_tasks, "MOST_HERE", here)
     text = "far: RETURN COUNT(*) PATTERN SEQ(A a, B b+) WITHIN 400000000000 s"
     settings = settings_for(Path(computed[0].source.path), tmp_path / "warehouse", text=text)
     with pytest.raises(HamletError, match=r"E537.*query far: a window begins or ends outside"):

@@ -16,6 +16,7 @@ from hamlet_core import EventSchema, QueryMeaningError, QuerySyntaxError, Stream
 from pipelines.reading import ColumnOptions
 from pipelines.settings import NamedWorkload
 from pipelines.steps import trend_aggregates
+from pipelines.steps.execution import file_tasks
 from pipelines.steps.execution.execute import execute
 from pipelines.steps.ingestion.ingest import ingest
 from pipelines.steps.planning import needs_of
@@ -51,7 +52,8 @@ def rows_of(found: pa.Table) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("arithmetic", ["exact", "modular"])
-def test_files_and_shuffle_give_the_rows_of_run(spark, tmp_path, arithmetic):
+def test_files_and_shuffle_give_the_rows_of_run(spark, tmp_path, monkeypatch, arithmetic):
+    monkeypatch.setattr(file_tasks, "MOST_HERE", 0)
     place = write_csv(stream(), tmp_path / "events.csv")
     settings = settings_for(place, tmp_path / "warehouse", text=TEXT, arithmetic=arithmetic)
     warehouse, expected = Warehouse(settings.warehouse), expected_rows(settings)

@@ -28,6 +28,8 @@ from resources.warehouse import DataFile
 
 MOST_SHARES = 1.5
 """A bucket is cut in time if it has more than so many fair shares of the events."""
+MOST_HERE = 10_000
+"""Events that the driver computes itself."""
 LEAST_SHARE = 50_000
 """Events for which a task of their own pays."""
 
@@ -63,13 +65,23 @@ class FileEvents:
 
     def stages(self, shared: TaskInput, reports: Reports) -> tuple[list[Stage], bool]:
         """Rows of `TASK_SCHEMA` to be, and whether there will be partial rows among them."""
-        tasks = file_tasks(shared, self.layout, self.files, self.parts)
+        tasks = self.tasks(shared)
 
         def work(one: tuple[int, FileTask]) -> Iterator[pa.RecordBatch]:
             return run_task(*one, shared, reports)
 
         stage = Stage(numbered(self.spark, len(tasks)), worked(self.spark, tuple(enumerate(tasks)), work))
         return [stage], any(task.queries != task.finished for task in tasks)
+
+    def tasks(self, shared: TaskInput) -> tuple[FileTask, ...]:
+        """What the stages do, a part each."""
+        return file_tasks(shared, self.layout, self.files, self.parts)
+
+    @property
+    def few(self) -> bool:
+        """Whether the driver computes them before Spark's Python workers would have started; never on a cluster."""
+        local = self.spark.sparkContext.master.startswith("local")
+        return local and sum(file.rows for file in self.files) <= MOST_HERE
 
 
 def file_tasks(
