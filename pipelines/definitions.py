@@ -18,12 +18,12 @@ from pipelines.assets.broken import broken_asset
 from pipelines.assets.configuration import FolderConfiguration, PipelineConfiguration
 from pipelines.assets.maintenance import maintenance_job
 from pipelines.assets.place import INGEST_JOB, Place
+from pipelines.assets.spark import SparkResource
 from pipelines.cases import has_cases
 from pipelines.folder import FolderWorkload, WorkloadFolder
 from pipelines.live_runs import live_executor
 from pipelines.settings import SettingsError
 from pipelines.steps.publication.shape import wide_name
-from resources.spark import SparkResource
 from resources.storage import Location, place_of
 
 MAIN_JOB = "trend_aggregates_job"

@@ -11,7 +11,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import dagster as dg
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
@@ -41,17 +40,6 @@ _JOINED = {
     "spark.executor.extraJavaOptions": " ",
     "spark.executorEnv.PYTHONPATH": os.pathsep,
 }
-
-
-class SparkResource(dg.ConfigurableResource):
-    """Gives assets the one Spark session of their process; it starts at the first use."""
-
-    environment_name: str = ""
-    """`local`, `ci` or `cluster`; empty for the one HAMLET_ENVIRONMENT names."""
-
-    def session(self) -> SparkSession:
-        """The session, started if there is none. Raises EnvironmentProblem where Spark cannot start."""
-        return spark_session(environment(self.environment_name))
 
 
 def spark_session(chosen: Environment | None = None) -> SparkSession:

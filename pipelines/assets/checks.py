@@ -8,6 +8,7 @@ import dagster as dg
 from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import INGEST_JOB, Place, days_of
 from pipelines.assets.presenting import say, telling
+from pipelines.assets.spark import SparkResource
 from pipelines.cases import judge
 from pipelines.checks.differences import Difference
 from pipelines.checks.events import SuiteReport, check_events, last_days
@@ -18,7 +19,6 @@ from pipelines.folder import WorkloadFolder
 from pipelines.showing.pictures import short
 from pipelines.steps.execution.computed import forget_computed
 from resources import tables
-from resources.spark import SparkResource
 
 SHOWN_DIFFERENCES = 50
 _LINE = 100

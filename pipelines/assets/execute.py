@@ -8,13 +8,13 @@ import dagster as dg
 from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
 from pipelines.assets.presenting import computed_lineage, pictures, say, table_spec, telling, written
+from pipelines.assets.spark import SparkResource
 from pipelines.showing.plots import sharing_picture
 from pipelines.steps.execution.decisions import decisions_by_partition
 from pipelines.steps.execution.execute import ExecuteReport, execute
 from pipelines.steps.metrics import decision_metrics, execute_metrics
 from pipelines.steps.slices import rows_by_partition
 from resources import tables
-from resources.spark import SparkResource
 
 
 def execute_assets(place: Place) -> dg.AssetsDefinition:

@@ -8,12 +8,12 @@ from pipelines.ahead import load_checks_and_engines
 from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
 from pipelines.assets.presenting import say, stored_schema, table_spec, telling, written
+from pipelines.assets.spark import SparkResource
 from pipelines.checks.rules import cell
 from pipelines.showing.rejected import left_empty
 from pipelines.steps.ingestion.ingest import IngestedFile, IngestReport, ingest
 from pipelines.steps.metrics import ingest_metrics
 from resources import tables
-from resources.spark import SparkResource
 
 SHOWN_WAITING = 5
 """Files that wait whose names are in the line of the check; its page has all."""

@@ -5,8 +5,8 @@ from pydantic import Field
 
 from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.presenting import say, telling
+from pipelines.assets.spark import SparkResource
 from pipelines.steps.maintenance import WEEK, Maintained, Maintenance, maintain
-from resources.spark import SparkResource
 
 MAINTENANCE_JOB = "maintenance_job"
 

@@ -7,10 +7,10 @@ import dagster as dg
 from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
 from pipelines.assets.presenting import picture, say, table_spec, telling, written
+from pipelines.assets.spark import SparkResource
 from pipelines.showing.template_picture import template_picture
 from pipelines.steps.planning import plan_markdown, plan_rows, write_plan
 from resources import tables
-from resources.spark import SparkResource
 
 
 def plan_asset(place: Place) -> dg.AssetsDefinition:

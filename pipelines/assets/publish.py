@@ -19,13 +19,13 @@ from pipelines.assets.presenting import (
     telling,
     written,
 )
+from pipelines.assets.spark import SparkResource
 from pipelines.showing.plots import results_pictures
 from pipelines.steps.metrics import Metric, write_metrics
 from pipelines.steps.publication.publish import publish
 from pipelines.steps.publication.wide import publish_wide
 from pipelines.steps.slices import rows_by_partition
 from resources import tables
-from resources.spark import SparkResource
 from resources.warehouse import Warehouse
 
 
