@@ -30,6 +30,8 @@ JVM_SECONDS = 120
 """How long a JVM may take to end: one that archives its classes writes 200 MB."""
 BRIEF = 32 << 20
 """Bytes of text, some 400,000 events, up to which Java's second compiler costs more than it saves."""
+SMALL = 4 << 20
+"""Bytes of text, some 50,000 events, up to which it costs more to compile what Spark plans than it saves."""
 _starting = threading.Lock()
 _expected: list[int] = []
 _JOINED = {
@@ -76,8 +78,8 @@ def expect(work: int) -> None:
 def _session(chosen: Environment) -> SparkSession:
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 (no public question exists)
         return _with_delta(SparkSession.builder.getOrCreate())
-    if any(work <= BRIEF for work in _expected):
-        chosen = chosen.brief()
+    for work in _expected:
+        chosen = chosen.small() if work <= SMALL else chosen.brief() if work <= BRIEF else chosen
     require_healthy(chosen=chosen)
     _set_process(chosen)
     builder = SparkSession.builder.appName("hamlet").master(chosen.master)

@@ -11,7 +11,7 @@ from hamlet_core.errors import HamletError
 from resources import spark
 from resources.environments import Environment, environment
 from resources.problems import EnvironmentProblem
-from resources.spark import BRIEF, DELTA_EXTENSION, settings
+from resources.spark import BRIEF, SMALL, DELTA_EXTENSION, settings
 
 
 def write(folder: Path, text: str) -> dict[str, str]:
@@ -54,9 +54,12 @@ def test_a_file_that_is_not_there_is_refused():
         environment("local", {"HAMLET_SPARK_CONF": "/none"})
 
 
-@pytest.mark.parametrize(("work", "quick"), [(BRIEF, True), (BRIEF + 1, False)])
-def test_java_compiles_once_where_there_is_little_to_read(
-    monkeypatch: pytest.MonkeyPatch, work: int, quick: bool
+@pytest.mark.parametrize(
+    ("work", "quick", "interpreted"),
+    [(SMALL, True, True), (SMALL + 1, True, False), (BRIEF, True, False), (BRIEF + 1, False, False)],
+)
+def test_java_compiles_once_where_there_is_little_to_read_and_spark_not_at_all_where_there_is_less(
+    monkeypatch: pytest.MonkeyPatch, work: int, quick: bool, interpreted: bool
 ) -> None:
     seen: list[Environment] = []
 
@@ -71,11 +74,18 @@ def test_java_compiles_once_where_there_is_little_to_read(
     with pytest.raises(EnvironmentProblem):
         spark.spark_session(environment("local"))
     assert ("-XX:TieredStopAtLevel=1" in seen[0].java_options) is quick
+    assert (settings(seen[0]).get("spark.sql.codegen.wholeStage") == "false") is interpreted
 
 
 def test_a_brief_session_is_brief_once_and_never_on_a_cluster() -> None:
     local, ci = environment("local"), environment("ci")
     assert local.brief().brief() == local.brief() != local
-    assert ci.brief() == ci
+    assert local.small().small() == local.small() != local.brief()
+    assert ci.brief() == ci.small() == ci
     cluster = replace(local, local=False)
-    assert cluster.brief() == cluster
+    assert cluster.brief() == cluster.small() == cluster
+
+
+def test_what_a_user_sets_stands_above_what_a_small_session_does(tmp_path: Path) -> None:
+    given = environment("local", write(tmp_path, "spark.sql.codegen.wholeStage true\n"))
+    assert settings(given.small())["spark.sql.codegen.wholeStage"] == "true"
