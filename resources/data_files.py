@@ -84,6 +84,9 @@ class FileWriter:
 def _parts(rows: pa.Table, partition: Sequence[str]) -> Iterator[tuple[pa.Table, dict[str, str | None]]]:
     """The rows by their partition, without its columns, and its values as Delta writes them."""
     names = list(partition)
+    if not names:
+        yield rows, {}
+        return
     numbered = rows.select(names).append_column(_ROW, pa.array(np.arange(rows.num_rows)))
     groups = numbered.group_by(names, use_threads=False).aggregate([(_ROW, "list")])
     for group, members in zip(groups.select(names).to_pylist(), groups.column(f"{_ROW}_list"), strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from delta import exceptions
@@ -53,6 +53,14 @@ def explained_by_delta_rs(failure: DeltaError, table: str, checks: Iterable[Chec
         return None
     names = "; ".join(f"{check.name} ({check.holds})" for check in checks)
     return _refused_row(table, f"one of its CHECK constraints {names} is violated by\n{rows.strip()}")
+
+
+def refused_row(table: str, check: Check, row: Mapping[str, object]) -> WarehouseError:
+    """The error for a row that is against a constraint, found before it is written."""
+    values = "\n".join(f" - {name} : {value}" for name, value in row.items() if name in check.holds)
+    return _refused_row(
+        table, f"CHECK constraint {check.name} ({check.holds}) violated by row with values:\n{values}"
+    )
 
 
 def _refused_row(table: str, words: str) -> WarehouseError:

@@ -17,15 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from delta.tables import DeltaTable
+from deltalake import Transaction
 from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import coalesce, expr, lit
 
-from resources.data_files import FileWriter, add_actions, parquet, remove_begun_log
-from resources.delta_errors import explained, explained_by_delta_rs, overtaken
+from resources.data_files import NEW_FILES, FileWriter, add_actions, parquet, remove_begun_log
+from resources.delta_errors import explained, explained_by_delta_rs, overtaken, refused_row
 from resources.failures import require_room
-from resources.migrations import Stored, pending, properties_of, refuse_newer, refuse_other
+from resources.migrations import CONSTRAINT, Stored, pending, properties_of, refuse_newer, refuse_other
 from resources.provenance import USER_METADATA, Provenance
 from resources.sql import equal, literal, quoted
 from resources.storage import Location, WarehouseError
@@ -223,13 +225,19 @@ class Warehouse:
             with self._commit(spark, "migrate", table.name, step=step.what):
                 spark.sql(f"ALTER TABLE {self._sql_name(table.name)} {step.sql}")
 
-    def append(self, frame: DataFrame, table: Table, *, once: tuple[str, int] | None = None) -> None:
+    def append(
+        self, frame: DataFrame, table: Table, *, once: tuple[str, int] | None = None, few: bool = False
+    ) -> None:
         """Add rows in one commit; new columns are added to the table.
 
         `once` is an application and a number: Delta takes each number of an application once, and none below the
         last one, so that a write that is repeated, or comes too late, adds nothing. WarehouseError if it came too late.
+        `few` rows pass this process, which takes less time than a write of Spark.
         """
         self.create(frame.sparkSession, table)
+        if few and self._is_as_declared(table):
+            self._append_here(frame, table, once)
+            return
         writer = frame.write.format("delta").mode("append").option("mergeSchema", "true")
         if once is not None:
             writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
@@ -237,6 +245,40 @@ class Warehouse:
             writer.save(self.path_of(table.name))
             if once is not None and self.last_number(table.name, once[0]) != once[1]:
                 raise overtaken(table.name)
+
+    def _is_as_declared(self, table: Table) -> bool:
+        """Whether its rows need no column that the table lacks, and nobody gave it a constraint that we do not know."""
+        found = self.open(table.name)
+        stored = pa.schema(found.schema().to_arrow()).remove_metadata()
+        columns = all(
+            field.name in stored.names and stored.field(field.name).equals(field)
+            for field in table.schema.remove_metadata()
+        )
+        held = {name for name in found.metadata().configuration if name.startswith(CONSTRAINT)}
+        return columns and held == {f"{CONSTRAINT}{check.name}" for check in table.checks}
+
+    def _append_here(self, frame: DataFrame, table: Table, once: tuple[str, int] | None) -> None:
+        """Spark tests the rows, as it would in a write; files and commit are made here."""
+        kept = {check.name: coalesce(expr(check.holds), lit(False)) for check in table.checks}
+        names = [quoted(name) for name in table.schema.names]
+        found = frame.select(
+            *names, *(column.alias(f"keeps {name}") for name, column in kept.items())
+        ).toArrow()
+        for check in table.checks:
+            broken = found.filter(pc.invert(found.column(f"keeps {check.name}"))).select(table.schema.names)
+            if broken.num_rows:
+                raise refused_row(table.name, check, broken.slice(0, 1).to_pylist()[0])
+        rows = found.select(table.schema.names).cast(table.schema.remove_metadata())
+        with self._commit_here("append", table) as said:
+            if once is not None:
+                last = self.last_number(table.name, once[0])
+                if last == once[1]:
+                    return
+                if last is not None and last > once[1]:
+                    raise overtaken(table.name)
+                said.app_transactions = [Transaction(*once)]
+            written = FileWriter(self.location.below(table.name), table).write(rows.to_batches())
+            self._add(pa.Table.from_batches(written, NEW_FILES), table, said)
 
     def last_number(self, table: str, application: str) -> int | None:
         """The last number under which an application has written to a table with `once`."""
@@ -287,15 +329,18 @@ class Warehouse:
 
     def add_files(self, files: pa.Table, table: Table) -> None:
         """Add files that tasks have written, rows of `NEW_FILES`, in one commit."""
-        found = self.open(table.name)
         with self._commit_here("append", table) as said:
-            found.create_write_transaction(
-                add_actions(files),
-                "append",
-                found.schema(),
-                partition_by=list(table.partition),
-                commit_properties=said,
-            )
+            self._add(files, table, said)
+
+    def _add(self, files: pa.Table, table: Table, said: deltalake.CommitProperties) -> None:
+        found = self.open(table.name)
+        found.create_write_transaction(
+            add_actions(files),
+            "append",
+            found.schema(),
+            partition_by=list(table.partition),
+            commit_properties=said,
+        )
 
     def replace_rows(
         self, spark: SparkSession, rows: Sequence[dict[str, object]] | pa.Table, table: Table, where: str

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import deltalake
+import pyarrow as pa
 import pytest
 from delta.tables import DeltaTable
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -87,9 +88,11 @@ WITHOUT_SPARK = {"ingested_files", "workload_plan", "computed_partitions", "shar
 """The small tables that delta-rs writes: their constraints are of SQL that it knows, too."""
 
 
-def add(spark, warehouse: Warehouse, rows: list[dict[str, object]], table: Table) -> None:
-    """Rows in one commit of Spark."""
-    warehouse.append(frame_of(spark, rows, table), table)
+def add(
+    spark, warehouse: Warehouse, rows: list[dict[str, object]], table: Table, *, few: bool = False
+) -> None:
+    """Rows in one commit of Spark, or, if they are few, of this process."""
+    warehouse.append(frame_of(spark, rows, table), table, few=few)
 
 
 @pytest.fixture(scope="module")
@@ -107,12 +110,15 @@ def test_every_constraint_of_every_table_has_a_row_that_breaks_it():
     assert set(GOOD) == {table.name for table in tables.ALL if table.checks}
 
 
+@pytest.mark.parametrize("few", [False, True], ids=["by Spark", "here"])
 @pytest.mark.parametrize(("name", "check", "wrong"), BAD, ids=str)
-def test_a_row_against_a_constraint_is_refused_with_its_name_and_values(spark, filled, name, check, wrong):
+def test_a_row_against_a_constraint_is_refused_with_its_name_and_values(
+    spark, filled, name, check, wrong, few
+):
     table, good = GOOD[name]
     before = filled.version(name)
     with pytest.raises(HamletError) as refused:
-        add(spark, filled, [good, {**good, **wrong}], table)
+        add(spark, filled, [good, {**good, **wrong}], table, few=few)
     assert refused.value.code == "E519"
     assert f"the table {name} does not allow: CHECK constraint {check} " in refused.value.message
     assert all(f" - {column} : " in refused.value.message for column in wrong)
@@ -130,6 +136,21 @@ def test_a_write_without_spark_is_refused_too(spark, filled, name, check, wrong)
     assert f"the table {name} does not allow: one of its CHECK constraints " in refused.value.message
     assert f"{check} (" in refused.value.message
     assert filled.version(name) == before
+
+
+def test_few_rows_that_need_more_than_the_table_has_are_written_by_spark(spark, tmp_path):
+    """New columns come into the table, and a constraint of somebody else holds."""
+    warehouse, (table, row) = Warehouse(tmp_path), GOOD["events"]
+    add(spark, warehouse, [row], table, few=True)
+    wider = tables.events_table((tables.Column("v", pa.float64(), "as in the source"),), ())
+    add(spark, warehouse, [{**row, "v": 1.5}], wider, few=True)
+    assert warehouse.rows("events", ["v"])["v"].to_pylist() in ([None, 1.5], [1.5, None])
+    spark.sql(
+        f"ALTER TABLE delta.`{warehouse.path_of('events')}` ADD CONSTRAINT theirs CHECK (v > 1 OR v IS NULL)"
+    )
+    with pytest.raises(HamletError, match=r"E519.*theirs"):
+        add(spark, warehouse, [{**row, "v": 0.5}], wider, few=True)
+    assert warehouse.count("events") == 2
 
 
 def test_replacing_is_refused_too_and_other_failures_stay_what_they_are(spark, filled):

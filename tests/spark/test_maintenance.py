@@ -21,6 +21,7 @@ from pipelines.steps.ingestion.ingest import Needs, ingest
 from pipelines.steps.ingestion.ledger import INGEST, Ledger, milliseconds
 from pipelines.steps.maintenance import Extent, Maintenance, compact, crowded_partitions, extent, maintain
 from resources import warehouse as warehouse_module
+from resources.tables import events_table
 from resources.warehouse import DataFile, Warehouse
 from tests.spark.pipeline_cases import settings_for, stream, table_rows, write_csv
 
@@ -157,8 +158,9 @@ def test_vacuum_takes_what_is_older_than_the_retention_and_nothing_younger(spark
     assert everything(warehouse, "events") == rows
 
 
+@pytest.mark.parametrize("few", [False, True], ids=["by Spark", "here"])
 def test_an_ingest_has_a_number_of_its_own_and_a_repeated_or_late_commit_adds_nothing(
-    spark, pieces, tmp_path
+    spark, pieces, tmp_path, few
 ):
     _, warehouse = pieces
     ledger = Ledger.of(warehouse)
@@ -168,11 +170,11 @@ def test_an_ingest_has_a_number_of_its_own_and_a_repeated_or_late_commit_adds_no
     assert ledger.begun == {last}
     assert ledger.next_ingest(last) > last
     frame = warehouse.read(spark, "events").limit(3)
-    table = warehouse_module.Table("events", "", ())
-    warehouse.append(frame, table, once=(INGEST, milliseconds(last)))
+    table = events_table((), ())
+    warehouse.append(frame, table, once=(INGEST, milliseconds(last)), few=few)
     assert warehouse.count("events") == 200
     with pytest.raises(HamletError, match=r"E528.*events"):
-        warehouse.append(frame, table, once=(INGEST, milliseconds(last) - 1))
+        warehouse.append(frame, table, once=(INGEST, milliseconds(last) - 1), few=few)
     assert warehouse.count("events") == 200
 
 

@@ -293,9 +293,10 @@ def _bring(
             kept = parsed.where(~col("source_file").isin(names))
             done = tuple(one for one in done if one.name not in names)
         if columns.names and done:
-            _write_events(warehouse, kept, columns, source, needs, sum(file.rows for file in done), now)
+            rows = sum(file.rows for file in done)
+            _write_events(warehouse, kept, columns, source, needs, rows, now, few=read_here(files))
         if any(file.rejected for file in done):
-            _write_quarantine(warehouse, kept, now)
+            _write_quarantine(warehouse, kept, now, few=read_here(files))
     finally:
         read.unpersist()
     return done, moved
@@ -370,6 +371,8 @@ def _write_events(
     needs: Needs,
     rows: int,
     now: datetime,
+    *,
+    few: bool,
 ) -> None:
     """Good rows, clustered so that a task can read its buckets alone: by bucket, day, key and time."""
     spark = parsed.sparkSession
@@ -381,10 +384,10 @@ def _write_events(
         good.withColumn("ingested_at", lit(now))
         .withColumn("day", to_date("event_time"))
         .withColumn("bucket", layout.bucket())
-        .repartitionById(layout.buckets, "bucket")
-        .sortWithinPartitions("day", "bucket", *(quoted(name) for name in layout.key), "event_time")
     )
-    warehouse.append(placed, table, once=(INGEST, milliseconds(now)))
+    together = placed.coalesce(1) if few else placed.repartitionById(layout.buckets, "bucket")
+    ordered = together.sortWithinPartitions("day", "bucket", *map(quoted, layout.key), "event_time")
+    warehouse.append(ordered, table, once=(INGEST, milliseconds(now)), few=few)
 
 
 def _layout(spark: SparkSession, warehouse: Warehouse, columns: pa.Schema, needs: Needs, rows: int) -> Layout:
@@ -394,10 +397,10 @@ def _layout(spark: SparkSession, warehouse: Warehouse, columns: pa.Schema, needs
     return Layout.choose(needs.partitions, columns.names, rows, cores)
 
 
-def _write_quarantine(warehouse: Warehouse, parsed: DataFrame, now: datetime) -> None:
+def _write_quarantine(warehouse: Warehouse, parsed: DataFrame, now: datetime, *, few: bool) -> None:
     rejected = parsed.where(is_rejected())
     rows = rejected.select("source_file", f"{quoted(REJECTED)}.*", lit(now).alias("ingested_at"))
-    warehouse.append(rows.coalesce(1), tables.QUARANTINE, once=(INGEST, milliseconds(now)))
+    warehouse.append(rows.coalesce(1), tables.QUARANTINE, once=(INGEST, milliseconds(now)), few=few)
 
 
 def _write_ledger(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -131,6 +132,13 @@ def test_partition_values_are_those_of_the_rows(tmp_path: Path) -> None:
         {"day": "2026-01-06", "place": None},
     ]
     assert sum(json.loads(one.stats)["numRecords"] for one in actions) == len(ROWS)
+
+
+def test_a_table_without_partitions_has_one_file_in_its_folder(tmp_path: Path) -> None:
+    whole = FileWriter(Location.of(tmp_path), replace(SHAPE, partition=()))
+    (found,) = pa.Table.from_batches(whole.write([batch(ROWS)]), NEW_FILES).to_pylist()
+    assert (found["partition"], "/" in found["path"]) == ("{}", False)
+    assert pq.read_table(tmp_path / found["path"]).to_pylist() == ROWS
 
 
 def test_a_table_whose_rows_have_to_be_tested_is_refused(tmp_path: Path) -> None:
