@@ -101,11 +101,13 @@ def _check_columns(settings: JobSettings) -> None:
 
     from hamlet_core.table.schema import table_kinds
     from pipelines.reading import check_names, discover
-    from resources.warehouse import Warehouse
+    from resources.storage import Location
+    from resources.table_logs import is_table, opened
 
     options, schema = settings.source.options, settings.event_schema
-    warehouse = Warehouse(settings.warehouse)
-    known = warehouse.schema("events").names if warehouse.exists("events") else ()
+    # Not by a Warehouse: what it needs takes a second to import, while Java could start.
+    place = Location.of(settings.warehouse).below("events")
+    known = [field.name for field in opened(place).schema().fields] if is_table(place) else ()
     attributes = {name for plan in settings.workload.plans for name in plan.columns}
     # These mean the schema's, unless there are columns of these names.
     own = {"time", "type"} - {options.time_column, options.type_column}

@@ -80,7 +80,7 @@ class FileEvents:
     @property
     def few(self) -> bool:
         """Whether the driver computes them before Spark's Python workers would have started; never on a cluster."""
-        local = self.spark.sparkContext.master.startswith("local")
+        local = (self.spark.sparkContext.master or "").startswith("local")
         return local and sum(file.rows for file in self.files) <= MOST_HERE
 
 

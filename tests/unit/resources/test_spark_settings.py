@@ -11,7 +11,7 @@ from hamlet_core.errors import HamletError
 from resources import spark
 from resources.environments import Environment, environment
 from resources.problems import EnvironmentProblem
-from resources.spark import BRIEF, SMALL, DELTA_EXTENSION, settings
+from resources.spark import BRIEF, DELTA_EXTENSION, SMALL, settings
 
 
 def write(folder: Path, text: str) -> dict[str, str]:
