@@ -55,9 +55,11 @@ def warehouse(spark, settings) -> Warehouse:
     return found
 
 
-@pytest.fixture(autouse=True)
-def deciding(monkeypatch) -> None:
-    """Tasks, in their own processes, take a decision in each pane for every two queries that they fold."""
+@pytest.fixture(autouse=True, params=["workers", "driver"])
+def deciding(monkeypatch, request) -> None:
+    """Tasks, in Spark's workers or in the driver, take a decision in each pane for every two queries they fold."""
+    if request.param == "workers":
+        monkeypatch.setattr(file_tasks, "MOST_HERE", 0)
     real, schema, columns, panes = file_tasks.run_task, DECISION_SCHEMA, TASK_SCHEMA, PANES
 
     def run_task(number: int, task: FileTask, shared: TaskInput, reports: Reports):

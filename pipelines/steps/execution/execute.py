@@ -24,12 +24,11 @@ from pipelines.steps.execution.computed import (
     record_computed,
 )
 from pipelines.steps.execution.decisions import Decided, gathered, slot_of, write_decisions
-from pipelines.steps.execution.file_tasks import FileEvents, run_task
+from pipelines.steps.execution.file_tasks import FileEvents
 from pipelines.steps.execution.frame_events import FrameEvents
 from pipelines.steps.execution.merging import Labels, labelled, merged, merged_rows, with_day
 from pipelines.steps.execution.stages import Stage, together
 from pipelines.steps.execution.task_rows import (
-    TASK_SCHEMA,
     Reports,
     TaskInput,
     TaskReport,
@@ -216,12 +215,11 @@ def _run_here(
     events: FileEvents, shared: TaskInput, reports: Reports, labels: Labels, writer: FileWriter
 ) -> pa.Table:
     """The same of a few events, in this process."""
-    tasks, unit = enumerate(events.tasks(shared)), shared.unit
     with errors_received():
-        batches = [batch for task in tasks for batch in run_task(*task, shared, reports)]
-        found = pa.Table.from_batches(batches, TASK_SCHEMA)
+        found = events.rows(shared, reports)
         rows = merged_rows(found, shared.workload, shared.options.arithmetic).to_batches()
-        return pa.Table.from_batches(writer.write(labelled(batch, labels, unit) for batch in rows), NEW_FILES)
+        written = writer.write(labelled(batch, labels, shared.unit) for batch in rows)
+        return pa.Table.from_batches(written, NEW_FILES)
 
 
 def _rows_per_query(warehouse: Warehouse, settings: JobSettings) -> dict[str, int]:

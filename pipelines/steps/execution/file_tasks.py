@@ -19,7 +19,14 @@ from hamlet_core import QueryPlan
 from pipelines.spans import Span
 from pipelines.steps.execution.cutting import cut, events_between, files_read
 from pipelines.steps.execution.stages import Stage
-from pipelines.steps.execution.task_rows import Reports, TaskInput, Working, columns_read, errors_sent
+from pipelines.steps.execution.task_rows import (
+    TASK_SCHEMA,
+    Reports,
+    TaskInput,
+    Working,
+    columns_read,
+    errors_sent,
+)
 from pipelines.steps.layout import Layout
 from pipelines.steps.packing import numbered, pack, worked
 from resources.data_files import parquet
@@ -72,6 +79,12 @@ class FileEvents:
 
         stage = Stage(numbered(self.spark, len(tasks)), worked(self.spark, tuple(enumerate(tasks)), work))
         return [stage], any(task.queries != task.finished for task in tasks)
+
+    def rows(self, shared: TaskInput, reports: Reports) -> pa.Table:
+        """The same rows, made in this process."""
+        tasks = enumerate(self.tasks(shared))
+        batches = (batch for task in tasks for batch in run_task(*task, shared, reports))
+        return pa.Table.from_batches(batches, TASK_SCHEMA)
 
     def tasks(self, shared: TaskInput) -> tuple[FileTask, ...]:
         """What the stages do, a part each."""
