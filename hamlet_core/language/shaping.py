@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NoReturn, cast
@@ -14,6 +14,7 @@ from lark.visitors import Transformer_NonRecursive
 from hamlet_core.errors import QueryMeaningError, QuerySyntaxError
 from hamlet_core.language import literals, syntax
 from hamlet_core.language.codes import SyntaxCode
+from hamlet_core.language.modes import mode_named
 from hamlet_core.language.syntax import ArithmeticOperator, ComparisonOperator, Span
 
 _SPELLINGS = {"==": "=", "<>": "!="}
@@ -31,6 +32,16 @@ _OTHER_UNITS = {
     "year": "365 days",
     "years": "365 days for each year",
 }
+
+
+_COUNTED = {subject.value: subject for subject in (syntax.Subject.PARTITIONS, syntax.Subject.DISJOINT)}
+
+
+def _resolved(item: syntax.ReturnItem, names: Collection[str]) -> syntax.ReturnItem:
+    """An item of RETURN, a word in COUNT taken as an alias or type where the pattern has one spelled so."""
+    if not isinstance(item, syntax.Aggregate) or item.alias is None or item.subject is None:
+        return item
+    return replace(item, subject=None) if item.alias in names else replace(item, alias=None)
 
 
 def _span(meta: Meta) -> Span:
@@ -80,6 +91,7 @@ class Shaping(Transformer_NonRecursive[Any, tuple[syntax.Query, ...]]):
         label: Token | None,
         returns: tuple[syntax.ReturnItem, ...],
         pattern: syntax.Pattern,
+        semantics: syntax.Mode | None,
         where: tuple[syntax.Conjunct, ...] | None,
         group_by: tuple[syntax.GroupAttribute, ...] | None,
         within: tuple[syntax.Duration, Span],
@@ -89,7 +101,16 @@ class Shaping(Transformer_NonRecursive[Any, tuple[syntax.Query, ...]]):
         name = str(label) if label is not None else ""
         length, step = within, slide or within
         spans = _span(meta), length[1], step[1]
-        return syntax.Query(name, returns, pattern, length[0], step[0], where or (), group_by or (), *spans)
+        names = {name for atom in syntax.atoms(pattern) for name in (atom.type, atom.alias)}
+        items = tuple(_resolved(item, names) for item in returns)
+        mode = semantics or syntax.Mode.ANY
+        return syntax.Query(
+            name, items, pattern, length[0], step[0], where or (), group_by or (), mode, *spans
+        )
+
+    def semantics(self, _meta: Meta, mode: Token) -> syntax.Mode:
+        """`SEMANTICS mode`."""
+        return mode_named(str(mode))
 
     def returns(self, _meta: Meta, *items: syntax.ReturnItem) -> tuple[syntax.ReturnItem, ...]:
         """The items of RETURN."""
@@ -134,8 +155,18 @@ class Shaping(Transformer_NonRecursive[Any, tuple[syntax.Query, ...]]):
         return syntax.Aggregate(syntax.AggregateFunction.COUNT, span=_span(meta))
 
     def count_events(self, meta: Meta, alias: Token) -> syntax.Aggregate:
-        """`COUNT(alias)`."""
-        return syntax.Aggregate(syntax.AggregateFunction.COUNT, str(alias), span=_span(meta))
+        """`COUNT(alias)`; a word that may mean a subject keeps both, until the names of the pattern are known."""
+        subject = _COUNTED.get(alias.upper()) if alias.type == "NAME" else None
+        return syntax.Aggregate(syntax.AggregateFunction.COUNT, str(alias), span=_span(meta), subject=subject)
+
+    def reach(self, meta: Meta, alias: Token) -> syntax.Aggregate:
+        """`REACH(alias)`."""
+        return syntax.Aggregate(syntax.AggregateFunction.REACH, str(alias), span=_span(meta))
+
+    def duration_of_trends(self, meta: Meta, function: Token) -> syntax.Aggregate:
+        """`AVG(DURATION)` and its like."""
+        kind = syntax.AggregateFunction(function.upper())
+        return syntax.Aggregate(kind, span=_span(meta), subject=syntax.Subject.DURATION)
 
     def aggregate(self, meta: Meta, function: Token, alias: Token, attribute: Token) -> syntax.Aggregate:
         """`SUM(alias.attribute)` and its like."""

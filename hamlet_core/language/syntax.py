@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
@@ -87,6 +88,21 @@ class And:
 
 
 Pattern: TypeAlias = Atom | Plus | Star | Optional | Not | Seq | Or | And
+
+
+def atoms(pattern: Pattern) -> Iterator[Atom]:
+    """Every atom, those inside NOT included, from left to right; without recursion, for patterns nest deep."""
+    waiting = [pattern]
+    while waiting:
+        match waiting.pop():
+            case Atom() as atom:
+                yield atom
+            case Plus(body) | Star(body) | Optional(body) | Not(body):
+                waiting.append(body)
+            case Seq(parts) | Or(parts):
+                waiting.extend(reversed(parts))
+            case And(left, right):
+                waiting += [right, left]
 
 
 # --- expressions --------------------------------------------------------------------------------
@@ -270,6 +286,17 @@ Conjunct: TypeAlias = Equivalence | Expression
 # --- queries ------------------------------------------------------------------------------------
 
 
+class Mode(Enum):
+    """Which events a step of a trend may skip (SEMANTICS 10); the value is the canonical name."""
+
+    ANY = "skip-till-any-match"
+    """All: every later event that fits follows."""
+    NEXT = "skip-till-next-match"
+    """Those that do not prolong the trend: what fits first follows."""
+    CONTIGUOUS = "contiguous"
+    """None of the partition."""
+
+
 class AggregateFunction(Enum):
     """The aggregates of RETURN; the value is the canonical name."""
 
@@ -278,20 +305,39 @@ class AggregateFunction(Enum):
     AVG = "AVG"
     MIN = "MIN"
     MAX = "MAX"
+    REACH = "REACH"
+    """Of an alias: the partitions in which some prefix of a trend ends there."""
+
+
+class Subject(Enum):
+    """What an aggregate reads that is no event (SEMANTICS 11); the value is how it stands in parentheses."""
+
+    PARTITIONS = "PARTITIONS"
+    """COUNT: the partitions with a trend."""
+    DISJOINT = "DISJOINT"
+    """COUNT: the most trends of each partition that follow one another."""
+    DURATION = "DURATION"
+    """SUM, AVG, MIN, MAX: from the first event of a trend to its last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """`COUNT(*)` (no alias), `COUNT(alias)` (no attribute), `SUM(alias.attribute)`, ..."""
+    """`COUNT(*)` (no alias), `COUNT(alias)`, `REACH(alias)` (no attribute), `SUM(alias.attribute)`, ...
+
+    `COUNT(PARTITIONS)`, `AVG(DURATION)` and their like have a `subject`, and neither alias nor attribute.
+    """
 
     function: AggregateFunction
     alias: str | None = None
     attribute: str | None = None
     span: Span | None = _span()
+    subject: Subject | None = None
 
     @property
     def label(self) -> str:
         """The canonical text, as in the column `aggregate` of a result."""
+        if self.subject is not None:
+            return f"{self.function.value}({self.subject.value})"
         if self.alias is None:
             return f"{self.function.value}(*)"
         if self.attribute is None:
@@ -322,6 +368,7 @@ class Query:
     slide: Duration
     where: tuple[Conjunct, ...] = ()
     group_by: tuple[GroupAttribute, ...] = ()
+    mode: Mode = Mode.ANY
     span: Span | None = _span()
     within_span: Span | None = _span()
     slide_span: Span | None = _span()

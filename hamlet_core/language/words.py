@@ -15,14 +15,17 @@ from lark.parsers.lalr_parser_state import ParserState
 from hamlet_core.language.acceptance import END, Acceptance
 from hamlet_core.language.complaints import Situation, complain, too_deep
 from hamlet_core.language.limits import MAX_NESTING
+from hamlet_core.language.modes import MODES
 from hamlet_core.language.scanning import RawToken, Scan
 
 _COMPARISONS = frozenset(("=", "==", "!=", "<>", "<", "<=", ">", ">="))
 _FUNCTIONS = frozenset(("SUM", "AVG", "MIN", "MAX"))
-_CALLED = _FUNCTIONS | {"COUNT", "SEQ", "NEXT"}
-_CLAUSES = frozenset(("RETURN", "PATTERN", "WHERE", "WITHIN", "WINDOW", "SLIDE"))
+_CALLED = _FUNCTIONS | {"COUNT", "REACH", "SEQ", "NEXT"}
+_CLAUSES = frozenset(("RETURN", "PATTERN", "SEMANTICS", "WHERE", "WITHIN", "WINDOW", "SLIDE"))
 _RESERVED = _CLAUSES | {"AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "GROUP"}
 _LOGIC_SIGNS = {"\u2227": "AND", "\u2228": "OR"}
+_MODE_TOKENS = 7
+"""Of `skip-till-any-match`."""
 _STATES_PER_LEVEL = 20
 """More parser states than any one level of nesting needs."""
 
@@ -99,6 +102,8 @@ class _Reading:
     def _word(self, raw: RawToken) -> tuple[str, int]:
         if self._is_label():
             return "LABEL", 1
+        if self._acceptance.accepts("MODE") and (mode := self._mode_length()):
+            return "MODE", mode
         length = self._group_by_length()
         if length and self._acceptance.accepts("_GROUP_BY"):
             return "_GROUP_BY", length
@@ -123,6 +128,18 @@ class _Reading:
             return 2
         return 3 if words == ["GROUP", "-", "BY"] else 0
 
+    def _mode_length(self) -> int:
+        """How many raw tokens the longest name of a mode takes here; words of it are joined as those of GROUP-BY."""
+        found, words = 0, list[str]()
+        for ahead in range(_MODE_TOKENS):
+            raw = self._raw(ahead)
+            if raw.kind == "word":
+                words += raw.text.lower().split("_")
+                found = ahead + 1 if "-".join(words) in MODES else found
+            elif raw.text != "-" or not words:
+                break
+        return found
+
     def _keyword(self, raw: RawToken) -> str | None:
         """The keyword terminal a word may be, judged by the raw token that follows it."""
         word, following = raw.text.upper(), self._raw(1)
@@ -143,4 +160,5 @@ class _Reading:
     def _token(self, terminal: str, raw: RawToken, last: RawToken) -> Token:
         line, column = self._scanned.place(raw.start)
         end_line, end_column = self._scanned.place(last.end)
-        return Token(terminal, raw.value, raw.start, line, column, end_line, end_column, last.end)
+        text = self._scanned.text[raw.start : last.end] if terminal == "MODE" else raw.value
+        return Token(terminal, text, raw.start, line, column, end_line, end_column, last.end)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
+from itertools import product
 from typing import assert_never
 
 from hamlet_core.language import literals, syntax
@@ -15,6 +16,7 @@ _RESERVED = frozenset(
         *(
             "RETURN",
             "PATTERN",
+            "SEMANTICS",
             "WHERE",
             "WITHIN",
             "WINDOW",
@@ -47,8 +49,12 @@ def write_query(query: syntax.Query) -> str:
       WHERE b.v >= 1.50
       WITHIN 90 s
     """
-    lines = [f"{write_name(query.name)}: RETURN {_list(_return_item(item) for item in query.returns)}"]
+    names = {name for atom in syntax.atoms(query.pattern) for name in (atom.type, atom.alias)}
+    items = _list(_returned(item, names) for item in query.returns)
+    lines = [f"{write_name(query.name)}: RETURN {items}"]
     lines.append(f"PATTERN {write_pattern(query.pattern)}")
+    if query.mode is not syntax.Mode.ANY:
+        lines.append(f"SEMANTICS {query.mode.value}")
     if query.where:
         lines.append("WHERE " + " AND ".join(_conjunct(part) for part in query.where))
     if query.group_by:
@@ -173,6 +179,21 @@ def _conjunct(part: syntax.Conjunct) -> str:
     if isinstance(part, syntax.Equivalence):
         return f"[{_list(write_name(name) for name in part.attributes)}]"
     return _write(part, _NOT)
+
+
+def _returned(item: syntax.ReturnItem, names: Collection[str]) -> str:
+    """An item of RETURN in a query whose pattern has these names: of a word that is one, the other reading is quoted."""
+    if not isinstance(item, syntax.Aggregate):
+        return _return_item(item)
+    if item.subject is not None:
+        cases = product((str.upper, str.lower), repeat=len(item.subject.value))
+        spelled = ("".join(map(_cased, way, item.subject.value)) for way in cases)
+        return f"{item.function.value}({next(word for word in spelled if word not in names)})"
+    return _return_item(item)
+
+
+def _cased(case: Callable[[str], str], letter: str) -> str:
+    return case(letter)
 
 
 def _return_item(item: syntax.ReturnItem) -> str:

@@ -44,7 +44,7 @@ class AnalysedQuery:
     ambiguous: bool
     """Whether paths and trends differ, so that engines must count over sets of positions."""
     operands: tuple[str | None, ...]
-    """The alias each aggregate reads (a type name is replaced by its alias), None for COUNT(*)."""
+    """The alias each aggregate reads (a type name is replaced by its alias), None for those that read none."""
 
     def conditions(self) -> tuple[syntax.Expression, ...]:
         """Every local and adjacent condition, in the order of their kinds."""
@@ -248,19 +248,21 @@ class _Analysis:
         return alias
 
     def operand(self, aggregate: syntax.Aggregate, automaton: Automaton) -> str | None:
-        if aggregate.alias is None:
+        if aggregate.alias is None and aggregate.subject is None:
             return None
         if automaton.sides > 1:
             message = f"AND of patterns returns COUNT(*) only, not {aggregate.label}"
             hint = "ask each side in a query of its own, where every aggregate has a meaning"
             raise self.refuse("E112", message, hint, aggregate)
+        if aggregate.alias is None:
+            return None
         return self.resolve(aggregate.alias, aggregate, "E113", "an aggregate")
 
     # --- ambiguity ----------------------------------------------------------------------------
 
     def check_ambiguity(self, analysed: AnalysedQuery, aliases: frozenset[str]) -> None:
         for aggregate, operand in zip(self.query.aggregates, analysed.operands, strict=True):
-            if operand in aliases:
+            if operand in aliases and aggregate.function is not syntax.AggregateFunction.REACH:
                 message = (
                     f"{aggregate.label} has no single value: the pattern can bind the same events to {operand} "
                     f"or to another alias"

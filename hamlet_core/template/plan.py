@@ -26,6 +26,8 @@ class QueryPlan:
     group_by: tuple[str, ...]
     within: int
     slide: int
+    every_type: bool = False
+    """Whether events of all types matter, by their time: SEMANTICS contiguous."""
 
 
 def plan_query(analysed: AnalysedQuery) -> QueryPlan:
@@ -45,6 +47,7 @@ def plan_query(analysed: AnalysedQuery) -> QueryPlan:
         analysed.group_by,
         query.within.microseconds,
         query.slide.microseconds,
+        query.mode is syntax.Mode.CONTIGUOUS,
     )
 
 
