@@ -32,8 +32,6 @@ _OTHER_UNITS = {
     "year": "365 days",
     "years": "365 days for each year",
 }
-
-
 _COUNTED = {subject.value: subject for subject in (syntax.Subject.PARTITIONS, syntax.Subject.DISJOINT)}
 
 
@@ -85,7 +83,7 @@ class Shaping(Transformer_NonRecursive[Any, tuple[syntax.Query, ...]]):
             seen.add(query.name)
         return tuple(named)
 
-    def query(
+    def query(  # noqa: PLR0917 - one argument a clause
         self,
         meta: Meta,
         label: Token | None,
@@ -101,7 +99,7 @@ class Shaping(Transformer_NonRecursive[Any, tuple[syntax.Query, ...]]):
         name = str(label) if label is not None else ""
         length, step = within, slide or within
         spans = _span(meta), length[1], step[1]
-        names = {name for atom in syntax.atoms(pattern) for name in (atom.type, atom.alias)}
+        names = syntax.names(pattern)
         items = tuple(_resolved(item, names) for item in returns)
         mode = semantics or syntax.Mode.ANY
         return syntax.Query(
@@ -110,7 +108,7 @@ class Shaping(Transformer_NonRecursive[Any, tuple[syntax.Query, ...]]):
 
     def semantics(self, _meta: Meta, mode: Token) -> syntax.Mode:
         """`SEMANTICS mode`."""
-        return mode_named(str(mode))
+        return cast("syntax.Mode", mode_named(mode))
 
     def returns(self, _meta: Meta, *items: syntax.ReturnItem) -> tuple[syntax.ReturnItem, ...]:
         """The items of RETURN."""

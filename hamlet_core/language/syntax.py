@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
@@ -90,19 +89,20 @@ class And:
 Pattern: TypeAlias = Atom | Plus | Star | Optional | Not | Seq | Or | And
 
 
-def atoms(pattern: Pattern) -> Iterator[Atom]:
-    """Every atom, those inside NOT included, from left to right; without recursion, for patterns nest deep."""
-    waiting = [pattern]
+def names(pattern: Pattern) -> frozenset[str]:
+    """Every type and alias, those inside NOT included; without recursion, for patterns nest deep."""
+    found, waiting = set[str](), [pattern]
     while waiting:
         match waiting.pop():
-            case Atom() as atom:
-                yield atom
+            case Atom(kind, alias):
+                found |= {kind, alias}
             case Plus(body) | Star(body) | Optional(body) | Not(body):
                 waiting.append(body)
             case Seq(parts) | Or(parts):
-                waiting.extend(reversed(parts))
+                waiting += parts
             case And(left, right):
-                waiting += [right, left]
+                waiting += (left, right)
+    return frozenset(found)
 
 
 # --- expressions --------------------------------------------------------------------------------

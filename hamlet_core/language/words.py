@@ -15,7 +15,7 @@ from lark.parsers.lalr_parser_state import ParserState
 from hamlet_core.language.acceptance import END, Acceptance
 from hamlet_core.language.complaints import Situation, complain, too_deep
 from hamlet_core.language.limits import MAX_NESTING
-from hamlet_core.language.modes import MODES
+from hamlet_core.language.modes import LONGEST, mode_named
 from hamlet_core.language.scanning import RawToken, Scan
 
 _COMPARISONS = frozenset(("=", "==", "!=", "<>", "<", "<=", ">", ">="))
@@ -24,8 +24,6 @@ _CALLED = _FUNCTIONS | {"COUNT", "REACH", "SEQ", "NEXT"}
 _CLAUSES = frozenset(("RETURN", "PATTERN", "SEMANTICS", "WHERE", "WITHIN", "WINDOW", "SLIDE"))
 _RESERVED = _CLAUSES | {"AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "GROUP"}
 _LOGIC_SIGNS = {"\u2227": "AND", "\u2228": "OR"}
-_MODE_TOKENS = 7
-"""Of `skip-till-any-match`."""
 _STATES_PER_LEVEL = 20
 """More parser states than any one level of nesting needs."""
 
@@ -69,8 +67,9 @@ class _Reading:
             reserved = terminal == "NAME" and raw.text.upper() in _RESERVED and self._raw(-1).text != "."
             doubtful = self._situation() if reserved else None
             self._watch_depth(raw)
+            covered = self._scanned.tokens[self._index : self._index + length]
             self._index += length
-            yield self._token(terminal, raw, self._scanned.tokens[self._index - 1])
+            yield self._token(terminal, covered)
 
     def _raw(self, ahead: int) -> RawToken:
         index = min(self._index + ahead, len(self._scanned.tokens) - 1)
@@ -99,7 +98,7 @@ class _Reading:
             return "SIGN"
         return self._terminals[_LOGIC_SIGNS.get(raw.text, raw.text)]
 
-    def _word(self, raw: RawToken) -> tuple[str, int]:
+    def _word(self, raw: RawToken) -> tuple[str, int]:  # noqa: PLR0911 - one case a kind of word
         if self._is_label():
             return "LABEL", 1
         if self._acceptance.accepts("MODE") and (mode := self._mode_length()):
@@ -129,16 +128,16 @@ class _Reading:
         return 3 if words == ["GROUP", "-", "BY"] else 0
 
     def _mode_length(self) -> int:
-        """How many raw tokens the longest name of a mode takes here; words of it are joined as those of GROUP-BY."""
+        """How many raw tokens the longest name of a mode takes here; its words are joined as those of GROUP-BY."""
         found, words = 0, list[str]()
-        for ahead in range(_MODE_TOKENS):
+        for ahead in range(LONGEST):
             raw = self._raw(ahead)
             if raw.kind == "word":
-                words += raw.text.lower().split("_")
-                found = ahead + 1 if "-".join(words) in MODES else found
+                words.append(raw.text)
+                found = ahead + 1 if mode_named("-".join(words)) else found
             elif raw.text != "-" or not words:
                 break
-        return found
+        return 0 if self._raw(found).text == "-" else found
 
     def _keyword(self, raw: RawToken) -> str | None:
         """The keyword terminal a word may be, judged by the raw token that follows it."""
@@ -157,8 +156,9 @@ class _Reading:
         if len(self._open) > MAX_NESTING or len(self._stack) > _STATES_PER_LEVEL * MAX_NESTING:
             raise too_deep(self._scanned.text, self._scanned.place(raw.start))
 
-    def _token(self, terminal: str, raw: RawToken, last: RawToken) -> Token:
-        line, column = self._scanned.place(raw.start)
-        end_line, end_column = self._scanned.place(last.end)
-        text = self._scanned.text[raw.start : last.end] if terminal == "MODE" else raw.value
-        return Token(terminal, text, raw.start, line, column, end_line, end_column, last.end)
+    def _token(self, terminal: str, covered: tuple[RawToken, ...]) -> Token:
+        start, end = covered[0].start, covered[-1].end
+        line, column = self._scanned.place(start)
+        end_line, end_column = self._scanned.place(end)
+        text = "-".join(raw.value for raw in covered if len(covered) == 1 or raw.kind == "word")
+        return Token(terminal, text, start, line, column, end_line, end_column, end)

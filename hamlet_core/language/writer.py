@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from itertools import product
 from typing import assert_never
 
@@ -30,6 +30,8 @@ _RESERVED = frozenset(
         *("OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "TRUE", "FALSE", "NULL", "TIMESTAMP"),
     )
 )
+_COUNTED = (syntax.Subject.PARTITIONS.value, syntax.Subject.DISJOINT.value)
+"""Words in COUNT that stand for no alias, unless the pattern has one spelled so."""
 _OR, _AND, _NOT, _CONDITION, _SUM, _PRODUCT, _UNARY, _PRIMARY = range(8)
 """How tightly each kind of expression binds; one that binds less than its place asks for stands in parentheses."""
 
@@ -49,7 +51,7 @@ def write_query(query: syntax.Query) -> str:
       WHERE b.v >= 1.50
       WITHIN 90 s
     """
-    names = {name for atom in syntax.atoms(query.pattern) for name in (atom.type, atom.alias)}
+    names = syntax.names(query.pattern)
     items = _list(_returned(item, names) for item in query.returns)
     lines = [f"{write_name(query.name)}: RETURN {items}"]
     lines.append(f"PATTERN {write_pattern(query.pattern)}")
@@ -58,7 +60,7 @@ def write_query(query: syntax.Query) -> str:
     if query.where:
         lines.append("WHERE " + " AND ".join(_conjunct(part) for part in query.where))
     if query.group_by:
-        lines.append(f"GROUP-BY {_list(_return_item(item) for item in query.group_by)}")
+        lines.append(f"GROUP-BY {_list(_group_attribute(item) for item in query.group_by)}")
     slide = "" if query.slide == query.within else f" SLIDE {_duration(query.slide)}"
     lines.append(f"WITHIN {_duration(query.within)}{slide}")
     return "\n  ".join(lines)
@@ -182,31 +184,29 @@ def _conjunct(part: syntax.Conjunct) -> str:
 
 
 def _returned(item: syntax.ReturnItem, names: Collection[str]) -> str:
-    """An item of RETURN in a query whose pattern has these names: of a word that is one, the other reading is quoted."""
-    if not isinstance(item, syntax.Aggregate):
-        return _return_item(item)
-    if item.subject is not None:
-        cases = product((str.upper, str.lower), repeat=len(item.subject.value))
-        spelled = ("".join(map(_cased, way, item.subject.value)) for way in cases)
-        return f"{item.function.value}({next(word for word in spelled if word not in names)})"
-    return _return_item(item)
-
-
-def _cased(case: Callable[[str], str], letter: str) -> str:
-    return case(letter)
-
-
-def _return_item(item: syntax.ReturnItem) -> str:
+    """An item of RETURN; `names` are those of the pattern, which win over the words that COUNT knows."""
     if isinstance(item, syntax.GroupAttribute):
-        return (
-            write_name(item.name)
-            if item.alias is None
-            else f"{write_name(item.alias)}.{write_name(item.name, reserved=())}"
-        )
-    operand = "*" if item.alias is None else write_name(item.alias)
-    if item.attribute is not None:
-        operand += f".{write_name(item.attribute, reserved=())}"
-    return f"{item.function.value}({operand})"
+        return _group_attribute(item)
+    return f"{item.function.value}({_operand_of(item, names)})"
+
+
+def _operand_of(aggregate: syntax.Aggregate, names: Collection[str]) -> str:
+    word = aggregate.subject and aggregate.subject.value
+    if word in _COUNTED:
+        spellings = ("".join(letters) for letters in product(*zip(word, word.lower(), strict=True)))
+        return next(spelling for spelling in spellings if spelling not in names)
+    if word or aggregate.alias is None:
+        return word or "*"
+    if aggregate.attribute is not None:
+        return f"{write_name(aggregate.alias)}.{write_name(aggregate.attribute, reserved=())}"
+    counted = _COUNTED if aggregate.function is syntax.AggregateFunction.COUNT else ()
+    return write_name(aggregate.alias, reserved=(*_RESERVED, *counted))
+
+
+def _group_attribute(item: syntax.GroupAttribute) -> str:
+    if item.alias is None:
+        return write_name(item.name)
+    return f"{write_name(item.alias)}.{write_name(item.name, reserved=())}"
 
 
 def write_name(name: str, reserved: Iterable[str] = _RESERVED) -> str:

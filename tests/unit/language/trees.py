@@ -23,6 +23,12 @@ KEYWORDS = [
     "group",
     "by",
     "timestamp",
+    "semantics",
+    "any",
+    "reach",
+    "PARTITIONS",
+    "disjoint",
+    "DURATION",
 ]
 names = st.one_of(
     st.sampled_from(["a", "B", "time", "type", "x1", "_", "größe", *KEYWORDS]),
@@ -94,12 +100,22 @@ def _larger_patterns(inner: st.SearchStrategy) -> st.SearchStrategy:
 atoms = st.one_of(st.builds(syntax.Atom, names, names), names.map(lambda name: syntax.Atom(name, name)))
 patterns = st.recursive(atoms, _larger_patterns, max_leaves=8)
 groups = st.builds(syntax.GroupAttribute, names, st.none() | names)
-_measured = [
-    function for function in syntax.AggregateFunction if function is not syntax.AggregateFunction.COUNT
-]
+_count, _reach = st.just(syntax.AggregateFunction.COUNT), st.just(syntax.AggregateFunction.REACH)
+_measured = st.sampled_from(
+    [
+        syntax.AggregateFunction.SUM,
+        syntax.AggregateFunction.AVG,
+        syntax.AggregateFunction.MIN,
+        syntax.AggregateFunction.MAX,
+    ]
+)
+_counted = st.sampled_from([syntax.Subject.PARTITIONS, syntax.Subject.DISJOINT])
 aggregates = st.one_of(
-    st.builds(syntax.Aggregate, st.just(syntax.AggregateFunction.COUNT), st.none() | names),
-    st.builds(syntax.Aggregate, st.sampled_from(_measured), names, names),
+    st.builds(syntax.Aggregate, _count, st.none() | names),
+    st.builds(syntax.Aggregate, _measured, names, names),
+    st.builds(syntax.Aggregate, _reach, names),
+    st.builds(syntax.Aggregate, _count, subject=_counted),
+    st.builds(syntax.Aggregate, _measured, subject=st.just(syntax.Subject.DURATION)),
 )
 queries = st.builds(
     syntax.Query,
@@ -110,6 +126,7 @@ queries = st.builds(
     slide=lengths,
     where=several(st.one_of(equivalences, expressions), 0),
     group_by=several(groups, 0),
+    mode=st.sampled_from(syntax.Mode),
 )
 workloads = st.lists(queries, min_size=1, max_size=4, unique_by=lambda query: query.name).map(
     lambda several: syntax.Workload(tuple(several))
