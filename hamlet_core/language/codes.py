@@ -35,6 +35,7 @@ class SyntaxCode(Enum):
     CHAINED_COMPARISON = "E024", "A comparison of a comparison (a < b < c)."
     AGGREGATE_OPERAND = "E025", "An aggregate with the wrong kind of operand."
     NO_CONSTANT = "E026", "The builder got a number that is not finite, or a text that is no length of time."
+    UNKNOWN_MODE = "E027", "What stands after SEMANTICS is no matching mode."
     NOT_POSITIVE = "E101", "A window or slide that is zero or negative."
     SAME_LABEL = "E140", "Two queries of one text with the same label."
 

@@ -13,16 +13,28 @@ from hamlet_core.language.acceptance import END, Acceptance
 from hamlet_core.language.codes import SyntaxCode
 from hamlet_core.language.expectations import expected
 from hamlet_core.language.limits import MAX_NESTING
+from hamlet_core.language.modes import KNOWN, LONGEST, mode_hint, mode_named, nearest_mode
 from hamlet_core.language.scanning import RawToken, Scan
 from hamlet_core.language.syntax import Span
 from hamlet_core.language.writer import write_name
 
 _EXAMPLE = "a query reads like this: RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 min"
-_ORDER = "clauses stand in this order: RETURN, PATTERN, WHERE, GROUP-BY, WITHIN, SLIDE"
+_ORDER = "clauses stand in this order: RETURN, PATTERN, SEMANTICS, WHERE, GROUP-BY, WITHIN, SLIDE"
 _UNITS = "for example 30 min; units are ms, s, min, h and d"
-_CLAUSES = ("RETURN", "PATTERN", "WHERE", "GROUP-BY", "WITHIN", "WINDOW", "SLIDE")
-_CLAUSE_TERMINALS = frozenset(("RETURN", "PATTERN", "WHERE", "_GROUP_BY", "WITHIN", "SLIDE", END))
+_CLAUSES = ("RETURN", "PATTERN", "SEMANTICS", "WHERE", "GROUP-BY", "WITHIN", "WINDOW", "SLIDE")
+_CLAUSE_TERMINALS = frozenset(
+    ("RETURN", "PATTERN", "SEMANTICS", "WHERE", "_GROUP_BY", "WITHIN", "SLIDE", END)
+)
+_NO_MODE = frozenset((*_CLAUSES, "GROUP", "GROUP_BY", "AND", "OR", "NOT"))
 _FUNCTIONS = ("SUM", "AVG", "MIN", "MAX")
+_OPERANDS = {
+    "COUNT": (
+        "* or an alias alone",
+        "COUNT(*) counts trends, COUNT(a) the events bound to a, COUNT(PARTITIONS) partitions",
+    ),
+    "REACH": ("an alias alone", "REACH(a) counts the partitions that get as far as a"),
+}
+"""Function -> what it takes, and a hint."""
 _FOREIGN = {
     "SELECT": "a query starts with RETURN",
     "FROM": "leave it out: the events come with the stream",
@@ -39,6 +51,7 @@ _FOREIGN = {
     "MATCH_RECOGNIZE": "write PATTERN",
     "EVENT": "write PATTERN",
     "DEFINE": "write WHERE",
+    "AFTER": "leave it out: trends may overlap, and COUNT(DISJOINT) counts those that follow one another",
 }
 _SIGNS = ("-", ".", "/", ":")
 _NAME_WITH_SIGNS = re.compile(r"\w+([-./:]\w+)+")
@@ -146,7 +159,7 @@ def _hint_for_sign(stop: _Stop) -> str:
             return f"an equivalence names attributes alone: [{_shown(stop.raw(1))}]"
         case _, ")" | "]" if not stop.open:
             return "nothing is open that it could close"
-        case _, "," if "WHERE" in stop.accepted:
+        case _, "," if "SEMANTICS" in stop.accepted:
             return "the parts of a sequence stand in parentheses: SEQ(A, B)"
     return ""
 
@@ -160,8 +173,57 @@ def _empty(stop: _Stop) -> _Complaint | None:
     return _Complaint(SyntaxCode.EMPTY, "the text holds no query", _EXAMPLE)
 
 
+def _mode(stop: _Stop) -> _Complaint | None:
+    if "MODE" not in stop.accepted:
+        return None
+    raw, before = stop.raw(), stop.raw(-1).text
+    if raw.kind == "end":
+        return _Complaint(
+            SyntaxCode.TEXT_ENDS, f"the text ends where {expected(('MODE',))} was expected", KNOWN
+        )
+    if raw.kind == "word" and raw.text.upper() not in _NO_MODE:
+        words = _words(stop, 0, apart=True)
+        return _no_mode(words if nearest_mode(words) else _words(stop, 0, apart=False))
+    if mode_named(raw.value):
+        hint = f"a mode stands without quotes: {before} {raw.value}"
+        return _Complaint(SyntaxCode.UNKNOWN_MODE, f"{_shown(raw)} is no matching mode", hint)
+    hint = f'{KNOWN}; an alias of that name stands in double quotes: "{before}"'
+    return _Complaint(
+        SyntaxCode.UNKNOWN_MODE, f"the mode is missing between {before} and {_shown(raw)}", hint
+    )
+
+
+def _mode_goes_on(stop: _Stop) -> _Complaint | None:
+    """A word after what was taken for a whole mode, as in `any match`."""
+    back = next(
+        (back for back in range(-1, -LONGEST - 2, -1) if stop.raw(back).text.upper() == "SEMANTICS"), 0
+    )
+    taken = " ".join(stop.raw(place).text for place in range(back + 1, 0))
+    words = _words(stop, back + 1, apart=True)
+    meant = stop.raw().kind == "word" and mode_named(taken) and nearest_mode(words)
+    return _no_mode(words, back + 1) if meant else None
+
+
+def _no_mode(words: str, offset: int = 0) -> _Complaint:
+    return _Complaint(SyntaxCode.UNKNOWN_MODE, f"unknown mode {words}", mode_hint(words), offset)
+
+
+def _words(stop: _Stop, offset: int, *, apart: bool) -> str:
+    """The words from a place on, up to a clause: those joined by hyphens, or `apart` also those side by side."""
+    text = ""
+    for ahead in range(offset, offset + LONGEST):
+        raw = stop.raw(ahead)
+        joined = raw.text == "-" or (raw.kind == "word" and text[-1:] in ("", "-"))
+        if not joined and (not apart or raw.kind != "word" or raw.text.upper() in _NO_MODE):
+            break
+        text += raw.text if joined else f" {raw.text}"
+    return text
+
+
 def _next_without_parentheses(stop: _Stop) -> _Complaint | None:
     for back in (-1, 0):
+        if stop.raw(back - 1).text.upper() == "SEMANTICS" or "QMARK" in stop.accepted:
+            continue
         if stop.raw(back).text.upper() == "NEXT" and stop.raw(back + 1).kind in ("word", "quoted"):
             alias = stop.raw(back + 1).text
             hint = f"write NEXT({alias}).attribute"
@@ -208,16 +270,32 @@ def _aggregate_operand(stop: _Stop) -> _Complaint | None:
     if back is None:
         return None
     function = stop.raw(back - 1).text.upper()
-    if function in _FUNCTIONS and (stop.accepted == {"DOT"} or stop.raw().text == "*"):
-        hint = f"write {function}({stop.raw(-1).text if back == -2 else 'alias'}.attribute)"
-        return _Complaint(SyntaxCode.AGGREGATE_OPERAND, f"{function} takes an attribute of an alias", hint)
-    if function in _FUNCTIONS and stop.accepted == {"RPAR"}:
-        message, hint = f"{function} takes one attribute alone", "no arithmetic inside an aggregate"
-        return _Complaint(SyntaxCode.AGGREGATE_OPERAND, message, hint)
-    if function == "COUNT" and stop.accepted == {"RPAR"}:
-        hint = "COUNT(*) counts trends, COUNT(a) the events bound to a"
-        return _Complaint(SyntaxCode.AGGREGATE_OPERAND, "COUNT takes * or an alias alone", hint)
+    operand = stop.raw(-1).text if back == -2 else ""
+    whole = stop.accepted == {"RPAR"}
+    none = back == -1 and "QUOTED" in stop.accepted and stop.raw().text in ("*", ")")
+    if function in _FUNCTIONS and (stop.accepted == {"DOT"} or none):
+        return _measured_operand(function, operand)
+    if function in _FUNCTIONS and whole:
+        message = f"{function} takes {operand or 'one attribute'} alone"
+        return _Complaint(SyntaxCode.AGGREGATE_OPERAND, message, "no arithmetic inside an aggregate")
+    if function in _OPERANDS and (whole or none):
+        takes, hint = _OPERANDS[function]
+        if function == "REACH" and operand:
+            hint = f"write REACH({operand})"
+        if operand.upper() == "DISTINCT":
+            hint = "COUNT(PARTITIONS) counts the different values of an equivalence: WHERE [user]"
+        return _Complaint(SyntaxCode.AGGREGATE_OPERAND, f"{function} takes {takes}", hint)
     return None
+
+
+def _measured_operand(function: str, operand: str) -> _Complaint:
+    message = f"{function} takes an attribute of an alias, or DURATION"
+    hint = f"write {function}({operand or 'alias'}.attribute)"
+    if not operand:
+        hint += f", or {function}(DURATION) for how long trends last"
+    if operand.upper() in ("PARTITIONS", "DISJOINT"):
+        hint = f"write COUNT({operand.upper()})"
+    return _Complaint(SyntaxCode.AGGREGATE_OPERAND, message, hint)
 
 
 def _no_function(stop: _Stop) -> _Complaint | None:
@@ -225,12 +303,9 @@ def _no_function(stop: _Stop) -> _Complaint | None:
     if stop.raw().text != "(" or name.kind != "word" or "LPAR" in stop.accepted:
         return None
     message = f"{_shown(name)} is no function of this language"
-    hint = "aggregates are COUNT, SUM, AVG, MIN and MAX, conditions use signs and NEXT"
-    if name.text.upper() in (*_FUNCTIONS, "COUNT"):
-        message, hint = (
-            f"{_shown(name)} of events stands in RETURN only",
-            "a condition compares single events",
-        )
+    hint = "aggregates are COUNT, SUM, AVG, MIN, MAX and REACH, conditions use signs and NEXT"
+    if name.text.upper() in (*_FUNCTIONS, *_OPERANDS):
+        message, hint = f"{_shown(name)} stands in RETURN only", "a condition compares single events"
     return _Complaint(SyntaxCode.UNEXPECTED, message, hint, -1)
 
 
@@ -371,11 +446,12 @@ def _alias_after_sign(stop: _Stop) -> _Complaint | None:
 
 _GUESSES: tuple[_Guess, ...] = (
     _empty,
+    _mode,
     _next_without_parentheses,
+    _aggregate_operand,
     _double_quoted,
     _single_quoted,
     _name_with_signs,
-    _aggregate_operand,
     _no_function,
     _word_needs_more,
     _bare_word_alone,
@@ -385,6 +461,7 @@ _GUESSES: tuple[_Guess, ...] = (
     _pattern_operator,
     _clause_order,
     _unknown_clause,
+    _mode_goes_on,
     _chained_comparison,
     _comma_missing,
     _alias_after_sign,

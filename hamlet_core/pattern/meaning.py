@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from hamlet_core.errors import QueryMeaningError
 from hamlet_core.language import syntax
@@ -163,12 +164,7 @@ class _Analysis:
                 raise self.unknown_alias(attribute.alias, attribute)
         condition = classify(conjunct)
         if isinstance(condition, Unclassified):
-            word = bare_word(conjunct)
-            hint = (
-                KINDS
-                if word is None
-                else f"{word} is text here: an attribute is written with its alias, like a.x"
-            )
+            hint = _hint_for_word(bare_word(conjunct))
             raise self.refuse("E117", f"this condition {kindless(conjunct)}", hint, conjunct)
         check(conjunct, _unknown_kind, text=self.text)
         return condition
@@ -179,6 +175,8 @@ class _Analysis:
             hint = f"{alias} is a type; its alias here is {' or '.join(of_type)}"
         else:
             hint = f"the pattern binds {', '.join(sorted(self.types))}"
+            if isinstance(culprit, syntax.Aggregate) and culprit.attribute is None:
+                hint += _meant(alias)
         return self.refuse("E102", f"unknown alias {alias}", hint, culprit)
 
     def check_edges(self, automaton: Automaton, adjacent: tuple[Adjacent, ...]) -> None:
@@ -292,6 +290,27 @@ def position_sets(analysed: AnalysedQuery) -> frozenset[tuple[int, ...]] | None:
         lambda source, target: (aliases[source], aliases[target]) in compared,
         STATE_LIMIT,
     )
+
+
+def _hint_for_word(word: str | None) -> str:
+    if word is None:
+        return KINDS
+    if word.upper() == syntax.Subject.DURATION.value:
+        return (
+            "DURATION stands in RETURN only, as in AVG(DURATION); "
+            "WITHIN bounds a trend, and NEXT(a).time - a.time < 5 min a step"
+        )
+    return f"{word} is text here: an attribute is written with its alias, like a.x"
+
+
+def _meant(word: str) -> str:
+    """The aggregate over partitions or trends that a word which is no alias comes near, as the end of a hint."""
+    near = get_close_matches(word.upper(), [subject.value for subject in syntax.Subject], n=1, cutoff=0.8)
+    if not near:
+        return ""
+    if near[0] == syntax.Subject.DURATION.value:
+        return f"; how long trends last is SUM({near[0]}), or AVG, MIN and MAX"
+    return f"; did you mean COUNT({near[0]})?"
 
 
 def _unknown_kind(_: syntax.Attribute) -> None:

@@ -24,14 +24,18 @@ def check(workload: str) -> None:
     """
     from hamlet_core import plan
     from hamlet_core.describe.warnings import window_advice
+    from hamlet_core.language.syntax import Mode
     from pipelines.showing.durations import duration
     from pipelines.showing.visible import visible
 
     plans = plan(read_workload(workload).text)
     for query in plans:
+        mode = query.query.mode
+        others = " and the times of all others" if query.every_type else ""
         partition = ", ".join(dict.fromkeys((*query.equivalence, *query.group_by)))
         click.echo(
-            f"{query.name}: reads {', '.join(sorted(query.types))}; "
+            f"{query.name}: reads {', '.join(sorted(query.types))}{others}; "
+            f"{'' if mode is Mode.ANY else f'matches {mode.value}; '}"
             f"{f'partitions by {partition}' if partition else 'one partition'}; "
             f"windows of {duration(query.within)} every {duration(query.slide)}"
         )
