@@ -18,6 +18,22 @@ slow: RETURN district, COUNT(*), SUM(T.duration)
   WHERE [driver, rider] AND R.kind = 'Pool' AND T.speed < 10 AND T.speed > NEXT(T).speed
   GROUP-BY district
   WITHIN 30 min SLIDE 1 min
+
+>>> view, pay = event("View", "v"), event("Pay", "p")
+>>> funnel = query(
+...     "funnel",
+...     returns=(reach(view), reach(pay), count_partitions(), count_disjoint(), duration().avg()),
+...     pattern=seq(view, pay),
+...     mode="next",
+...     where=(same("user"),),
+...     within="1 h",
+... )
+>>> print(write_query(funnel))
+funnel: RETURN REACH(v), REACH(p), COUNT(PARTITIONS), COUNT(DISJOINT), AVG(DURATION)
+  PATTERN SEQ(View v, Pay p)
+  SEMANTICS skip-till-next-match
+  WHERE [user]
+  WITHIN 1 h
 """
 
 from __future__ import annotations
@@ -31,8 +47,15 @@ from typing import TypeAlias
 from hamlet_core.errors import QuerySyntaxError
 from hamlet_core.language import literals, syntax
 from hamlet_core.language.codes import SyntaxCode
+from hamlet_core.language.modes import mode_hint, mode_named
 from hamlet_core.language.parser import parse_syntax
-from hamlet_core.language.syntax import AggregateFunction, ArithmeticOperator, ComparisonOperator
+from hamlet_core.language.syntax import (
+    AggregateFunction,
+    ArithmeticOperator,
+    ComparisonOperator,
+    Mode,
+    Subject,
+)
 from hamlet_core.language.writer import write_expression, write_workload
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -267,6 +290,47 @@ def count(of: Event | None = None) -> syntax.Aggregate:
     return syntax.Aggregate(AggregateFunction.COUNT, None if of is None else of.pattern.alias)
 
 
+def reach(of: Event) -> syntax.Aggregate:
+    """The number of partitions in which a trend gets as far as this event, `REACH(alias)`."""
+    return syntax.Aggregate(AggregateFunction.REACH, of.pattern.alias)
+
+
+def count_partitions() -> syntax.Aggregate:
+    """The number of partitions with a trend, `COUNT(PARTITIONS)`."""
+    return syntax.Aggregate(AggregateFunction.COUNT, subject=Subject.PARTITIONS)
+
+
+def count_disjoint() -> syntax.Aggregate:
+    """The most trends that follow one another, added over partitions, `COUNT(DISJOINT)`."""
+    return syntax.Aggregate(AggregateFunction.COUNT, subject=Subject.DISJOINT)
+
+
+@dataclass(frozen=True, slots=True)
+class TrendDuration:
+    """The time from the first event of a trend to its last, to be aggregated."""
+
+    def sum(self) -> syntax.Aggregate:
+        """`SUM(DURATION)`."""
+        return syntax.Aggregate(AggregateFunction.SUM, subject=Subject.DURATION)
+
+    def avg(self) -> syntax.Aggregate:
+        """`AVG(DURATION)`."""
+        return syntax.Aggregate(AggregateFunction.AVG, subject=Subject.DURATION)
+
+    def min(self) -> syntax.Aggregate:
+        """`MIN(DURATION)`."""
+        return syntax.Aggregate(AggregateFunction.MIN, subject=Subject.DURATION)
+
+    def max(self) -> syntax.Aggregate:
+        """`MAX(DURATION)`."""
+        return syntax.Aggregate(AggregateFunction.MAX, subject=Subject.DURATION)
+
+
+def duration() -> TrendDuration:
+    """How long a trend lasts, in the text `DURATION`."""
+    return TrendDuration()
+
+
 def same(*attributes: str) -> syntax.Equivalence:
     """`[a, b]`: all events of a trend agree on these attributes."""
     return syntax.Equivalence(attributes)
@@ -277,6 +341,7 @@ def query(
     *,
     returns: Iterable[syntax.Aggregate | AttributeValue | str],
     pattern: Part,
+    mode: Mode | str = Mode.ANY,
     within: timedelta | str,
     slide: timedelta | str | None = None,
     where: Iterable[Value | syntax.Equivalence] = (),
@@ -284,7 +349,7 @@ def query(
 ) -> syntax.Query:
     """One query; lengths of time are timedeltas or texts such as "30 min", a missing slide is `within`.
 
-    Raises QuerySyntaxError for a text that is no length of time. `workload` checks the whole.
+    Raises QuerySyntaxError for a text that is no length of time or no mode. `workload` checks the whole.
     """
     length = _duration(within)
     return syntax.Query(
@@ -295,6 +360,7 @@ def query(
         slide=length if slide is None else _duration(slide),
         where=tuple(part for condition in where for part in _top_conjuncts(condition)),
         group_by=tuple(_grouped(item) for item in group_by),
+        mode=mode if isinstance(mode, Mode) else _mode(mode),
     )
 
 
@@ -342,6 +408,15 @@ def _duration(length: timedelta | str) -> syntax.Duration:
         code, hint = SyntaxCode.NO_CONSTANT.value, "write, for example, 30 min; units are ms, s, min, h and d"
         raise QuerySyntaxError(f"{length!r} is no length of time", code=code, hint=hint)
     return syntax.Duration(microseconds)
+
+
+def _mode(text: str) -> Mode:
+    mode = mode_named(text)
+    if mode is None:
+        raise QuerySyntaxError(
+            f"{text!r} is no matching mode", code=SyntaxCode.UNKNOWN_MODE.value, hint=mode_hint(text)
+        )
+    return mode
 
 
 def _arithmetic(operator: ArithmeticOperator, left: Operand, right: Operand) -> Value:
