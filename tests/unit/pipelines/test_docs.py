@@ -136,6 +136,8 @@ def test_the_language_page_shows_every_construct() -> None:
     for construct in (
         "SEQ(", "+", "t*", "d?", " OR ", " AND ", "NOT Pickup", "NOT SEQ(", "NEXT(", "[driver, rider]", "IN (", "BETWEEN",
         "LIKE", "IS NULL", "TIMESTAMP '", "GROUP-BY", "WITHIN", "SLIDE", "COUNT(*)", "COUNT(o)", "AVG(", "# ",
+        "SEMANTICS skip-till-any-match", "SEMANTICS skip-till-next-match", "SEMANTICS contiguous", "SEMANTICS next",
+        "COUNT(PARTITIONS)", "COUNT(DISJOINT)", "REACH(", "AVG(DURATION)",
     ):  # fmt: skip
         assert construct in shown, construct
 
