@@ -35,7 +35,7 @@ def check(workload: str) -> None:
         partition = ", ".join(dict.fromkeys((*query.equivalence, *query.group_by)))
         click.echo(
             f"{query.name}: reads {', '.join(sorted(query.types))}{others}; "
-            f"{'' if mode is Mode.ANY else f'matches {mode.value}; '}"
+            f"{'' if mode is Mode.ANY else f'mode {mode.value}; '}"
             f"{f'partitions by {partition}' if partition else 'one partition'}; "
             f"windows of {duration(query.within)} every {duration(query.slide)}"
         )

@@ -16,14 +16,19 @@ from hamlet_core.language.builder import (
     absent,
     both,
     count,
+    count_disjoint,
+    count_partitions,
+    duration,
     either,
     event,
     following,
     query,
+    reach,
     same,
     seq,
     workload,
 )
+from hamlet_core.language.syntax import Mode
 
 A, B = event("A", "a"), event("B")
 
@@ -105,6 +110,47 @@ def test_clauses():
     text = """all: RETURN g, a.h, COUNT(*), COUNT(a), SUM(a.x), AVG(a.x), MIN(a.x), MAX(a.x)
       PATTERN A a+ WHERE [u] AND a.x < 5 GROUP-BY g, a.h WITHIN 60 min SLIDE 1.5 min"""
     assert made == parse_syntax(text).queries[0]
+
+
+def test_aggregates_over_partitions_and_trends():
+    lasting = duration()
+    made = built(
+        returns=[
+            *(reach(A), count_partitions(), count_disjoint()),
+            *(lasting.sum(), lasting.avg(), lasting.min(), lasting.max()),
+        ]
+    )
+    words = "REACH(a), COUNT(PARTITIONS), COUNT(DISJOINT), SUM(DURATION), AVG(DURATION), MIN(DURATION), MAX(DURATION)"
+    assert made == read(returns=words)
+
+
+def test_an_alias_may_be_called_as_a_word_of_count():
+    named = event("A", "PARTITIONS")
+    made = workload(built(named, returns=[count(named), reach(named), count_disjoint()]))
+    assert [aggregate.alias for aggregate in made.queries[0].aggregates] == ["PARTITIONS", "PARTITIONS", None]
+
+
+@pytest.mark.parametrize(
+    ("mode", "text"),
+    [
+        (Mode.ANY, "any"),
+        (Mode.NEXT, "next"),
+        (Mode.CONTIGUOUS, "contiguous"),
+        ("Next", "skip-till-next-match"),
+        ("skip till any match", "any"),
+        ("SKIP_TILL_NEXT_MATCH", "next"),
+        (" contiguous\n", "contiguous"),
+    ],
+)
+def test_mode(mode, text):
+    assert built(mode=mode) == read(f"A a SEMANTICS {text}")
+
+
+@pytest.mark.parametrize(("mode", "near"), [("strict", "contiguous"), ("skip-next", "skip-till-next-match")])
+def test_what_is_no_mode(mode, near):
+    with pytest.raises(QuerySyntaxError, match="E027") as caught:
+        built(mode=mode)
+    assert caught.value.hint.startswith(f"did you mean {near}? modes are ")
 
 
 def test_a_workload_knows_its_text_and_places():

@@ -21,6 +21,9 @@ SEEDS = (
     """RETURN COUNT(a) PATTERN A a+ -- note
     WHERE a.t >= TIMESTAMP '2015-01-01 08:00' AND a.n IS NOT NULL AND -a.x * 2 % 3 != "b c"."d""e"
     WITHIN 5 s second: RETURN COUNT(*) PATTERN A WITHIN 1 d # end""",
+    """RETURN REACH(v), COUNT(PARTITIONS), COUNT("disjoint"), COUNT(DISJOINT), AVG(DURATION), SUM(DURATION.v)
+    PATTERN SEQ(View v, DURATION+, DISJOINT disjoint) SEMANTICS skip-till-next-match WHERE [user] WITHIN 1 h
+    b: RETURN MAX(duration) PATTERN A semantics Skip_Till any - match GROUP-BY g WITHIN 5 s""",
 )
 WORDS = (
     *(
@@ -94,6 +97,7 @@ WORDS = (
         "FROM",
         "q1:",
     ),
+    *("SEMANTICS", "skip", "till", "next", "match", "any", "contiguous", "REACH", "PARTITIONS", "DURATION"),
 )
 CHARACTERS = (
     *" \t\n\r\v\x00\x1b\x85\u2028\u00a0\ufeff\u200b\u0301\u0661\U0001f600\U0010ffff\ud800\udfff\uffff\u00df\u0130",

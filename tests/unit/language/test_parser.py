@@ -33,6 +33,7 @@ from hamlet_core.language.syntax import (
     Like,
     Literal,
     Minus,
+    Mode,
     Negation,
     Not,
     Optional,
@@ -42,6 +43,7 @@ from hamlet_core.language.syntax import (
     Query,
     Seq,
     Star,
+    Subject,
     Timestamp,
 )
 
@@ -276,6 +278,56 @@ def test_aggregates():
         "MIN(a.x)",
         "MAX(a.x)",
     ]
+
+
+def test_aggregates_over_partitions_and_trends():
+    read = query(
+        "RETURN reach(a), count(partitions), Count(Disjoint), sum(duration), AVG(DURATION), Min(Duration), max(DURATION) "
+        "PATTERN A a WITHIN 1 s"
+    )
+    assert read.aggregates == (
+        Aggregate(AggregateFunction.REACH, "a"),
+        Aggregate(AggregateFunction.COUNT, subject=Subject.PARTITIONS),
+        Aggregate(AggregateFunction.COUNT, subject=Subject.DISJOINT),
+        Aggregate(AggregateFunction.SUM, subject=Subject.DURATION),
+        Aggregate(AggregateFunction.AVG, subject=Subject.DURATION),
+        Aggregate(AggregateFunction.MIN, subject=Subject.DURATION),
+        Aggregate(AggregateFunction.MAX, subject=Subject.DURATION),
+    )
+    assert [aggregate.label for aggregate in read.aggregates] == [
+        "REACH(a)",
+        "COUNT(PARTITIONS)",
+        "COUNT(DISJOINT)",
+        "SUM(DURATION)",
+        "AVG(DURATION)",
+        "MIN(DURATION)",
+        "MAX(DURATION)",
+    ]
+
+
+MODES = {
+    Mode.ANY: ["skip-till-any-match", "any", "ANY", "Skip_Till_Any_Match", "skip till any match"],
+    Mode.NEXT: ["skip-till-next-match", "next", "Next", "SKIP-TILL_NEXT MATCH", "skip - till - next - match"],
+    Mode.CONTIGUOUS: ["contiguous", "CONTIGUOUS", "Contiguous"],
+}
+
+
+@pytest.mark.parametrize("clause", ["SEMANTICS", "semantics"])
+@pytest.mark.parametrize(("mode", "name"), [(mode, name) for mode in MODES for name in MODES[mode]])
+@pytest.mark.parametrize("rest", ["WHERE [u] WITHIN 1 s", "GROUP BY g WITHIN 1 s", "WINDOW 1 s SLIDE 1 s"])
+def test_mode(clause, mode, name, rest):
+    assert query(f"RETURN COUNT(*) PATTERN A a+ {clause} {name} {rest}").mode is mode
+
+
+def test_without_semantics_any_event_may_be_skipped():
+    assert query("RETURN COUNT(*) PATTERN A WITHIN 1 s").mode is Mode.ANY
+
+
+def test_comments_and_line_ends_within_the_name_of_a_mode():
+    text = (
+        "RETURN COUNT(*) PATTERN A SEMANTICS skip-till- -- the first\n next # that fits\r\n match\nWITHIN 1 s"
+    )
+    assert query(text).mode is Mode.NEXT
 
 
 def test_the_top_level_and_is_split_in_order_and_parentheses_keep_their_parts():

@@ -49,10 +49,11 @@ def test_white_space_of_any_kind_separates(space):
 
 def test_spans():
     (query,) = parse_syntax(
-        "q: RETURN g, COUNT(*)\n PATTERN (SEQ(A a+, NOT B) OR C)\n WHERE [u] AND (a.x + 1) * 2 < 3 WITHIN 5 s"
+        "q: RETURN g, COUNT(*), REACH(a), COUNT(PARTITIONS), AVG(DURATION)\n PATTERN (SEQ(A a+, NOT B) OR C)"
+        "\n WHERE [u] AND (a.x + 1) * 2 < 3 WITHIN 5 s"
     ).queries
     assert query.span == (1, 1)
-    assert [item.span for item in query.returns] == [(1, 11), (1, 14)]
+    assert [item.span for item in query.returns] == [(1, 11), (1, 14), (1, 24), (1, 34), (1, 53)]
     either = query.pattern
     sequence, other = either.branches
     plus, absent = sequence.parts

@@ -12,6 +12,7 @@ from hamlet_core.language.syntax import (
     Equivalence,
     GroupAttribute,
     Literal,
+    Mode,
     Query,
     Seq,
 )
@@ -47,8 +48,9 @@ KEYWORDS = [
         "avg",
     ),
     *("min", "max", "time", "type", "d", "s", "h", "m", "ms", "day"),
+    *("semantics", "any", "next", "contiguous", "skip", "reach", "partitions", "disjoint", "duration"),
 ]
-RESERVED = ["where", "within", "window"]
+RESERVED = ["where", "within", "window", "semantics"]
 """Not free as an alias without quotes: a clause may follow the type."""
 
 
@@ -75,9 +77,10 @@ def test_attribute_names(word):
 @pytest.mark.parametrize("word", [word for word in KEYWORDS if word not in RESERVED])
 def test_aliases_in_a_sequence(word):
     read = query(
-        f"RETURN COUNT({word}), SUM({word}.x), {word}.x PATTERN SEQ(A {word}, B {word}2+) "
+        f"RETURN COUNT({word}), REACH({word}), SUM({word}.x), {word}.x PATTERN SEQ(A {word}, B {word}2+) "
         f"WHERE {word}.x = 1 AND NEXT({word}).x > {word}.x AND 5 < {word}.y WITHIN 5 s"
     )
+    assert [aggregate.alias for aggregate in read.aggregates] == [word] * 3
     assert read.pattern.parts[0] == Atom("A", word)
     assert read.where[0].left == read.where[1].right == Attribute(word, "x")
     assert read.where[1].left == Attribute(word, "x", next=True)
@@ -131,6 +134,58 @@ def test_clauses_win_over_aliases():
     read = query("RETURN COUNT(*) PATTERN A WHERE A.x < 1 GROUP BY g WINDOW 5 s")
     assert read.pattern == Atom("A", "A")
     assert len(read.where) == len(read.group_by) == 1
+
+
+@pytest.mark.parametrize("word", [word for word in KEYWORDS if word != "not"])
+def test_a_mode_after_any_name(word):
+    read = query(f'RETURN COUNT(*) PATTERN {word} "{word}" SEMANTICS next WITHIN 5 s')
+    assert (read.pattern, read.mode) == (Atom(word, word), Mode.NEXT)
+    read = query(f"RETURN COUNT(*) PATTERN SEQ({word}, {word}+) SEMANTICS any WHERE [{word}] WITHIN 5 s")
+    assert (read.mode, read.where) == (Mode.ANY, (Equivalence((word,)),))
+
+
+@pytest.mark.parametrize("word", ["SEMANTICS", "where"])
+def test_in_parentheses_no_clause_can_follow_so_its_word_is_a_name(word):
+    assert query(f"RETURN COUNT(*) PATTERN SEQ(A {word}, B) WITHIN 5 s").pattern.parts[0] == Atom("A", word)
+
+
+COUNTED = {
+    "COUNT(PARTITIONS)": "SEQ(A, B)",
+    "COUNT(Disjoint)": "SEQ(A, B)",
+    "COUNT(partitions)": "SEQ(A PARTITIONS, PARTITIONS x)",
+    "COUNT(DISJOINT)": "SEQ(A, B disjoint)",
+}
+OF_EVENTS = {
+    "COUNT(PARTITIONS)": "SEQ(A PARTITIONS, B)",
+    "COUNT(DISJOINT)": "SEQ(A, DISJOINT d)",
+    "COUNT(Partitions)": "SEQ(A, NOT Partitions, B)",
+    'COUNT("PARTITIONS")': "SEQ(A, B)",
+    'COUNT("disjoint")': "SEQ(A DISJOINT, B)",
+}
+
+
+@pytest.mark.parametrize("text", COUNTED)
+def test_count_knows_two_words(text):
+    (read,) = query(f"RETURN {text} PATTERN {COUNTED[text]} WITHIN 5 s").aggregates
+    assert (read.alias, read.label) == (None, text.upper())
+
+
+@pytest.mark.parametrize("text", OF_EVENTS)
+def test_a_name_spelled_so_and_a_quoted_one_win_over_the_words_of_count(text):
+    (read,) = query(f"RETURN {text} PATTERN {OF_EVENTS[text]} WITHIN 5 s").aggregates
+    assert (read.subject, read.label) == (None, text.replace('"', ""))
+
+
+@pytest.mark.parametrize("word", ["PARTITIONS", "disjoint", "DURATION"])
+def test_the_words_of_aggregates_are_names_in_all_other_places(word):
+    read = query(f"RETURN REACH({word}), SUM({word}.v), {word} PATTERN {word}+ GROUP-BY {word} WITHIN 5 s")
+    assert [aggregate.label for aggregate in read.aggregates] == [f"REACH({word})", f"SUM({word}.v)"]
+    assert read.returns[2:] == read.group_by == (GroupAttribute(word),)
+
+
+def test_duration_wins_over_an_alias_where_an_attribute_would_have_to_follow():
+    read = query("RETURN SUM(DURATION), SUM(DURATION.v), COUNT(DURATION) PATTERN A DURATION WITHIN 5 s")
+    assert [aggregate.alias for aggregate in read.aggregates] == [None, "DURATION", "DURATION"]
 
 
 def test_slide_may_label_the_next_query():

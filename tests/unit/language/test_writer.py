@@ -90,3 +90,39 @@ def test_canonical_query():
     assert write_query(query) == (
         "x: RETURN g, COUNT(*), SUM(b.v)\n  PATTERN SEQ(A, B b+)\n  GROUP-BY b.g\n  WITHIN 10 s SLIDE 4 s"
     )
+
+
+def test_canonical_mode_and_aggregates():
+    text = (
+        "x: return reach(a),count(partitions),avg(duration) pattern A a semantics NEXT where [u] within 9 s"
+    )
+    (query,) = parse_syntax(text).queries
+    assert write_query(query) == (
+        "x: RETURN REACH(a), COUNT(PARTITIONS), AVG(DURATION)\n  PATTERN A a\n"
+        "  SEMANTICS skip-till-next-match\n  WHERE [u]\n  WITHIN 9 s"
+    )
+
+
+def test_the_default_mode_is_not_written():
+    (query,) = parse_syntax("RETURN COUNT(*) PATTERN A SEMANTICS any WITHIN 1 s").queries
+    assert "SEMANTICS" not in write_query(query)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "counted", "written"),
+    [
+        ("A", "COUNT(disjoint)", "COUNT(DISJOINT)"),
+        ("A", 'COUNT("disjoint")', 'COUNT("disjoint")'),
+        ("A DISJOINT", "COUNT(DISJOINT)", 'COUNT("DISJOINT")'),
+        ("A DISJOINT", "COUNT(disjoint)", "COUNT(DISJOINt)"),
+        ("DISJOINt DISJOINT", "COUNT(disjoint)", "COUNT(DISJOInT)"),
+        ("A DURATION", "SUM(duration)", "SUM(DURATION)"),
+        ("A DURATION", "REACH(DURATION)", "REACH(DURATION)"),
+        ("A PARTITIONS", "REACH(PARTITIONS)", "REACH(PARTITIONS)"),
+    ],
+)
+def test_the_words_of_count_and_names_spelled_like_them_are_told_apart(pattern, counted, written):
+    read = parse_syntax(f"RETURN {counted} PATTERN {pattern} WITHIN 1 s")
+    text = write_workload(read)
+    assert f"RETURN {written}\n" in text
+    assert parse_syntax(text) == read

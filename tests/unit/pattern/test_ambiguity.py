@@ -171,3 +171,10 @@ def test_the_limit_is_the_one_that_is_asked(monkeypatch):
 
 def test_edges_without_gaps_are_clean():
     assert {edge.gap for edge in automaton("SEQ(A a, B b+)").edges} == {CLEAN}
+
+
+def test_reach_and_the_aggregates_of_trends_need_no_single_binding():
+    text = "RETURN REACH(x), COUNT(PARTITIONS), COUNT(DISJOINT), SUM(DURATION) PATTERN SEQ(A x+, A y+) WITHIN 9 s"
+    (found,) = analyse_workload(parse_syntax(text))
+    assert found.ambiguous
+    assert found.operands == ("x", None, None, None)
