@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hamlet_core.algebra.aggregates import Shape, algebra_of
-from hamlet_core.algebra.arithmetic import ARITHMETICS
+from hamlet_core.algebra.aggregates import DURATION, Shape, algebra_of
+from hamlet_core.algebra.arithmetic import ARITHMETICS, COUNTS, SECONDS, Unit
 from hamlet_core.engines.partitions import fold_groups
 from hamlet_core.engines.prepared import prepare
-from hamlet_core.engines.registry import DEFAULT_ENGINE, EVALUATORS, Options
+from hamlet_core.engines.registry import DEFAULT_ENGINE, EVALUATORS, REFERENCE, Options
 from hamlet_core.errors import QueryMeaningError, StreamError
 from hamlet_core.language.parser import parse_syntax
 from hamlet_core.language.syntax import Attribute, Workload
@@ -39,7 +39,7 @@ from hamlet_core.table.columns import INT64_MAX
 from hamlet_core.table.encode import TIMESTAMP_TYPE, EventSchema, Stream, encode, table_kinds, ticks
 from hamlet_core.table.frames import Events, opened, read
 from hamlet_core.table.kinds import NUMBERS, Kind
-from hamlet_core.template.plan import QueryPlan, plan_query
+from hamlet_core.template.plan import QueryPlan, plan_query, types_read
 from hamlet_core.windows import WindowSpec
 
 if TYPE_CHECKING:
@@ -238,21 +238,26 @@ def _fold(
     stream, specs = _encoded(analysed, text, events, schema)
     numbers = ARITHMETICS[options.arithmetic]
     shapes = shapes_of(analysed, numbers)
-    if options.engine == DEFAULT_ENGINE:
-        work = Work()
-        windowed = _windowed(analysed, specs, shapes)
+    compiled = [options.engine == DEFAULT_ENGINE and one.folds_by_lanes for one in analysed]
+    work, chunks = Work(), None
+    if any(compiled):
+        windowed = _windowed(
+            tuple(one for one, here in zip(analysed, compiled, strict=True) if here),
+            [spec for spec, here in zip(specs, compiled, strict=True) if here],
+            shapes,
+        )
         chunks = _compiled_engine().fold_workload(
             windowed, stream, numbers.name, work, text, sharing=options.sharing
         )
-        return Folded(stream, shapes, numbers, work, chunks)
     rows: list[PartialRow] = []
-    matched, progress = 0, Progress.over(len(stream))
-    for place, (one, spec) in enumerate(zip(analysed, specs, strict=True)):
-        part = progress.part(place, len(analysed))
-        found, events_bound = _fold_query(one, spec, text, stream, options, part)
+    progress = Progress.over(len(stream))
+    others = [place for place, here in enumerate(compiled) if not here]
+    for number, place in enumerate(others):
+        part = progress.part(number, len(others))
+        found, events_bound = _fold_query(analysed[place], specs[place], text, stream, options, part)
         rows.extend(found)
-        matched += events_bound
-    return Folded(stream, shapes, numbers, Work(matched), rows=rows)
+        work.matched_events += events_bound
+    return Folded(stream, shapes, numbers, work, chunks, rows)
 
 
 def _encoded(
@@ -270,7 +275,7 @@ def _encoded(
     for one in analysed:
         _check_types(one, kinds, text)
     table = read(found, [*columns, schema.time, *filter(None, (schema.type, schema.sequence))])
-    stream = encode(table, schema, columns, frozenset().union(*(one.types for one in plans)))
+    stream = encode(table, schema, columns, types_read(plans))
     return stream, [_window_spec(one, stream, text) for one in analysed]
 
 
@@ -321,11 +326,13 @@ def _fold_query(
     query = analysed.query
     numbers = ARITHMETICS[options.arithmetic]
     shape = shapes_of((analysed,), numbers)[query.name]
-    algebra = algebra_of(numbers, shape.parts, analysed.automaton.positions, stream.columns)
+    positions, unit = analysed.automaton.positions, _unit_of_durations(stream)
+    algebra = algebra_of(numbers, shape.parts, positions, stream.columns, stream.times, unit)
     prepared = prepare(analysed, stream, algebra, text)
     units = _units(analysed, stream)
     labels = tuple(aggregate.label for aggregate in query.aggregates)
-    groups = fold_groups(prepared, spec, shape, numbers, EVALUATORS[options.engine], progress)
+    evaluate = EVALUATORS[REFERENCE if options.engine == DEFAULT_ENGINE else options.engine]
+    groups = fold_groups(prepared, spec, shape, numbers, evaluate, progress)
     rows = [
         PartialRow(query.name, *spec.bounds(index), group, element, units, numbers.name, labels)
         for (index, group), element in groups.items()
@@ -363,7 +370,16 @@ def _check_count(spec: WindowSpec, stream: Stream, name: str) -> None:
 def _units(analysed: AnalysedQuery, stream: Stream) -> tuple[tuple[str, str, int], ...]:
     names = dict.fromkeys(one.attribute for one in analysed.query.aggregates if one.attribute is not None)
     columns = [stream.columns[name] for name in names]
-    return tuple((column.name, column.kind.name, column.scale) for column in columns)
+    unit = _unit_of_durations(stream)
+    return (
+        *((column.name, column.kind.name, column.scale) for column in columns),
+        (DURATION, unit.kind.name, unit.scale),
+    )
+
+
+def _unit_of_durations(stream: Stream) -> Unit:
+    """Seconds for timestamps and dates, else ticks (SEMANTICS 11)."""
+    return SECONDS if stream.time_type == TIMESTAMP_TYPE else COUNTS
 
 
 def _check_types(analysed: AnalysedQuery, kinds: Mapping[str, Kind], text: str) -> None:

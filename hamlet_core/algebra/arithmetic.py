@@ -25,7 +25,7 @@ _DOUBLE_DENOMINATOR = 2**1074
 """Every finite double is a whole number of these parts."""
 
 Number: TypeAlias = Any
-Value: TypeAlias = int | float | Decimal
+Value: TypeAlias = int | float | Decimal | Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,19 @@ class Unit:
         numerator, denominator = value.as_integer_ratio()
         return numerator * self.denominator // denominator
 
+    def text(self, parts: int) -> str:
+        """So many parts in decimal digits; seconds without trailing zeros.
+
+        >>> Unit(Kind.DECIMAL, 2).text(-1250), SECONDS.text(250_000), SECONDS.text(37_000_000)
+        ('-12.50', '0.25', '37')
+        """
+        shown = digits(parts, self.scale)
+        return shown.rstrip("0").removesuffix(".") if self == SECONDS else shown
+
 
 COUNTS = Unit()
+SECONDS = Unit(Kind.TIMESTAMP, 6)
+"""Of durations between timestamps; the parts are microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +136,7 @@ class Exact:
         return number > 0
 
     def measure(self, number: int, unit: Unit, magnitude: int | None = None) -> Measure:
-        exact = digits(number, unit.scale) if unit.has_digits else None
+        exact = unit.text(number) if unit.has_digits else None
         return _of_fraction(Fraction(number, unit.denominator), exact)
 
     def ratio(self, number: int, count: int, unit: Unit, magnitude: int | None = None) -> Measure:
@@ -242,7 +253,7 @@ def extreme(value: Value, unit: Unit, *, exact: bool) -> Measure:
             float(value) + 0.0
         )  # one text for 0.0 and -0.0, which are equal: rows may come in any order
     else:
-        text = digits(unit.parts(value), unit.scale)
+        text = unit.text(unit.parts(value))
     return _of_fraction(fraction, text)
 
 

@@ -26,7 +26,7 @@ from hamlet_core.language.syntax import Workload
 from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload
 from hamlet_core.table.encode import Column, EventSchema, Stream, encode, ticks
 from hamlet_core.table.kinds import Kind
-from hamlet_core.template.plan import QueryPlan, plan_query
+from hamlet_core.template.plan import QueryPlan, plan_query, types_read
 from hamlet_core.windows import WindowSpec
 
 SIDES = ("left", "right")
@@ -103,7 +103,7 @@ def why(
     wanted = _Group.of(group)
     pairs = wanted.fitting(pairs)
     columns = sorted({name for _, plan in pairs for name in plan.columns})
-    stream = encode(events, schema, columns, frozenset().union(*(plan.types for _, plan in pairs)))
+    stream = encode(events, schema, columns, types_read(plan for _, plan in pairs))
     start = _in_ticks(window_start, stream)
     found = [
         _why(one, plan, stream, spec, wanted.key, start, limit)
@@ -199,7 +199,7 @@ def _why(
     tally = _Tally(limit)
     end = start + spec.within
     first, last = bisect_left(stream.times, start), bisect_left(stream.times, end)
-    rows = [row for row in range(first, last) if prepared.root.binds(row)]
+    rows = [row for row in range(first, last) if prepared.matters(row)]
     for partition in partitions(analysed, stream, rows):
         if partition.group == key:
             tally.add(prepared, partition)
@@ -232,7 +232,7 @@ class _Tally:
     def add(self, prepared: PreparedQuery, partition: Partition) -> None:
         """Count the trends of one partition; pairs never cross partitions."""
         here: Counter[str] = Counter()
-        listing = Listing(prepared.root, prepared.stream.times, partition.rows)
+        listing = Listing(prepared.root, prepared.stream.times, partition.rows, prepared.mode)
         for trend in () if self.more else listing.trends():
             if self.limit is None or len(self.shown) < self.limit:
                 self.shown.append(trend)

@@ -3,6 +3,7 @@
 An event at a position takes the total of all older events that may precede it. Where no condition stands on an edge
 that total is kept running: O(1). Where one does, the older events are scanned: O(n). Equal times: gather, then commit.
 A negated pattern is a fold of its own, whose only result is how late its matches start: a gap is a bound on time.
+Under skip-till-next-match and contiguous (SEMANTICS 10) prefixes wait one by one until something prolongs them.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeAlias
 
-from hamlet_core.algebra.aggregates import Algebra, LatestStart
+from hamlet_core.algebra.aggregates import Algebra, Lasting, LatestStart
+from hamlet_core.engines.partitions import Outcome
 from hamlet_core.engines.prepared import Incoming, Node, Pair, PreparedQuery, needs_scan
+from hamlet_core.language.syntax import Mode
 from hamlet_core.pattern.automaton import Gap
 
 Element: TypeAlias = Any
-Sides: TypeAlias = frozenset[int]
-"""Which sides of an AND a trend matches: {0}, {1} or both; {0} for every other pattern."""
+Elements: TypeAlias = dict[frozenset[int], Element]
+"""By the sides of AND that a trend matches."""
 
-Outcome: TypeAlias = dict[Sides, Element]
 NEGATED = LatestStart()
 
 
@@ -71,6 +73,10 @@ class Fold(ABC):
         self.node = node
         self.algebra = algebra
         self.negations = [PathFold(negation, NEGATED) for negation in node.negations]
+        self.reached: set[int] = set()
+        """Positions at which a prefix has ended."""
+        self.ended: list[tuple[int, tuple[int, ...], int]] = []
+        """Of what may be a trend: when it ends, its last positions, and the latest start."""
 
     def advance(self, time: int, rows: Sequence[int]) -> None:
         """Fold all events of one time stamp: read the state before it, then commit (SEMANTICS 1 and 4)."""
@@ -81,6 +87,24 @@ class Fold(ABC):
     @abstractmethod
     def step(self, time: int, rows: Sequence[int]) -> None:
         """Fold the positive events of one time stamp."""
+
+    @abstractmethod
+    def elements(self) -> Elements:
+        """Close the window: the element of all trends, by the sides they match."""
+
+    def end(self, time: int, positions: tuple[int, ...], element: Element) -> None:
+        """Note where prefixes end, and of what may be a trend when the last of them began."""
+        self.reached.update(positions)
+        if isinstance(self.algebra, Lasting):
+            self.ended.append((time, positions, self.algebra.latest(element)))
+
+    def disjoint(self) -> int:
+        """The most trends that follow one another: always the one that ends first (SEMANTICS 11)."""
+        count, free = 0, None
+        for time, positions, start in sorted(self.ended):
+            if (free is None or start > free) and any(self.may_end(position, time) for position in positions):
+                count, free = count + 1, time
+        return count
 
     def since(self, gap: Gap) -> int | None:
         """Events at this time or later see a clean gap until now; None: all do."""
@@ -154,6 +178,7 @@ class PathFold(Fold):
         return total
 
     def commit(self, position: int, row: int, time: int, element: Element) -> None:
+        self.end(time, (position,), element)
         self.running[position] = self.plus(self.running[position], element)
         for queue in self.queues[position]:
             queue.push(time, element)
@@ -172,15 +197,14 @@ class PathFold(Fold):
             (start for end in self.node.ends if (start := self.running[end]) is not None), default=None
         )
 
-    def finish(self) -> Outcome:
-        """Close the window: the element of all trends, by the side they match."""
-        outcome: Outcome = {}
+    def elements(self) -> Elements:
+        found: Elements = {}
         for position, gap in self.node.ends.items():
             element = self.finished(position, gap)
             if element is not None:
                 side = frozenset({self.node.automaton.positions[position].side})
-                outcome[side] = self.plus(outcome.get(side), element)
-        return outcome
+                found[side] = self.plus(found.get(side), element)
+        return found
 
 
 @dataclass(slots=True)
@@ -211,10 +235,18 @@ class SetFold(Fold):
             standing for row in rows if self.node.bindable[row] for standing in self.arrivals(time, row)
         ]
         for standing in gathered:
-            if self.keeps:
-                self.history.append(standing)
-            if not self.scanning:
-                self.add(self.running, standing)
+            self.commit(standing)
+
+    def commit(self, standing: Standing) -> None:
+        self.end(standing.time, standing.members, standing.elements[0])
+        if self.keeps:
+            self.history.append(standing)
+        if not self.scanning:
+            self.add(self.running, standing)
+
+    def older(self) -> Iterable[Standing]:
+        """What an event may prolong."""
+        return self.history if self.scanning else self.running.values()
 
     def arrivals(self, time: int, row: int) -> Iterable[Standing]:
         bindable = self.node.bindable[row]
@@ -224,7 +256,7 @@ class SetFold(Fold):
         if first:
             elements = [self.algebra.extend(start, row, position) for position in first]
             self.add(arrived, Standing(time, row, first, elements))
-        for before in self.history if self.scanning else self.running.values():
+        for before in self.older():
             ways = [
                 (position, way)
                 for position in bindable
@@ -255,23 +287,70 @@ class SetFold(Fold):
                 self.algebra.plus(x, y) for x, y in zip(known.elements, new.elements, strict=True)
             ]
 
-    def finish(self) -> Outcome:
-        """Close the window: the element of all trends, by the sides they match."""
-        outcome: Outcome = {}
+    def elements(self) -> Elements:
+        found: Elements = {}
         for standing in self.history if self.keeps else self.running.values():
             complete = [p for p in standing.members if self.may_end(p, standing.time)]
             if complete:
                 sides = frozenset(self.node.automaton.positions[p].side for p in complete)
                 element = standing.elements[standing.members.index(complete[0])]
-                outcome[sides] = self.plus(outcome.get(sides), element)
-        return outcome
+                found[sides] = self.plus(found.get(sides), element)
+        return found
+
+
+class WaitingFold(SetFold):
+    """Sequences that wait for the event that prolongs them: it takes them, under next; under contiguous they wait for
+    the next time stamp only. Each side of AND waits by itself, for it is a pattern of its own.
+    """
+
+    def __init__(self, node: Node, algebra: Algebra, mode: Mode) -> None:
+        super().__init__(node, algebra)
+        self.scanning, self.keeps = False, any(node.ends.values())
+        self.mode = mode
+        self.waits: list[Standing] = []
+
+    def step(self, time: int, rows: Sequence[int]) -> None:
+        arrived = [
+            standing for row in rows if self.node.bindable[row] for standing in self.arrivals(time, row)
+        ]
+        if self.mode is Mode.CONTIGUOUS:
+            self.waits = arrived
+        else:
+            self.waits = [left for one in self.waits if (left := self.left(one, rows))] + arrived
+        for standing in arrived:
+            self.commit(standing)
+
+    def older(self) -> Iterable[Standing]:
+        return self.waits
+
+    def left(self, standing: Standing, rows: Sequence[int]) -> Standing | None:
+        """What still waits behind this time stamp, one of whose events may have prolonged it."""
+        side = [position.side for position in self.node.automaton.positions]
+        taken = {
+            side[position]
+            for row in rows
+            for position in self.node.bindable[row]
+            if self.way(standing, position, row) is not None
+        }
+        kept = [place for place, member in enumerate(standing.members) if side[member] not in taken]
+        if len(kept) == len(standing.members):
+            return standing
+        members = tuple(standing.members[place] for place in kept)
+        elements = [standing.elements[place] for place in kept]
+        return Standing(standing.time, standing.row, members, elements) if kept else None
 
 
 def evaluate(prepared: PreparedQuery, rows: Sequence[int]) -> Outcome:
     """Fold the rows (sorted by time) of one window of one partition."""
-    kind = SetFold if prepared.analysed.ambiguous else PathFold
-    fold = kind(prepared.root, prepared.algebra)
+    fold: Fold
+    if prepared.mode is not Mode.ANY:
+        fold = WaitingFold(prepared.root, prepared.algebra, prepared.mode)
+    elif prepared.analysed.ambiguous:
+        fold = SetFold(prepared.root, prepared.algebra)
+    else:
+        fold = PathFold(prepared.root, prepared.algebra)
     times = prepared.stream.times
     for time, together in groupby(rows, key=times.__getitem__):
         fold.advance(time, tuple(together))
-    return fold.finish()
+    disjoint = fold.disjoint() if prepared.chains else 0
+    return Outcome(fold.elements(), prepared.aliases(fold.reached), disjoint)

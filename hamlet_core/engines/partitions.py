@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -21,9 +21,22 @@ from hamlet_core.table.kinds import Kind
 from hamlet_core.windows import WindowSpec
 
 GroupKey: TypeAlias = str
-Outcome: TypeAlias = dict[frozenset[int], Element]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an engine finds in one window of one partition."""
+
+    elements: dict[frozenset[int], Element]
+    """The element of all trends, by the sides of AND that they match: {0}, {1} or both; {0} for other patterns."""
+    reached: frozenset[str] = frozenset()
+    """Aliases at which some prefix of a trend ends (SEMANTICS 11)."""
+    disjoint: int = 0
+    """How many trends follow one another, at the most; 0 where nobody asks."""
+
+
 Evaluate: TypeAlias = Callable[[PreparedQuery, Sequence[int]], Outcome]
-"""An engine: (query, rows of one window of one partition, sorted by time) -> element by sides of AND."""
+"""An engine: the query, and the rows of one window of one partition, sorted by time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +104,19 @@ def fold_groups(
     evaluate: Evaluate,
     progress: Progress = UNWATCHED,
 ) -> dict[tuple[int, GroupKey], Element]:
-    """(window index, group) -> element over all partitions of the group; only where there is a trend (or a pair)."""
+    """(window index, group) -> element over all partitions of the group; only where there is something to report."""
     stream = prepared.stream
-    rows = [row for row in range(len(stream.times)) if prepared.root.binds(row)]
+    rows = [row for row in range(len(stream.times)) if prepared.matters(row)]
     found: dict[tuple[int, GroupKey], Element] = {}
     before = 0
     for partition in partitions(prepared.analysed, stream, rows):
         times = [stream.times[row] for row in partition.rows]
         for index, first, last in windows(spec, times):
             progress.at((before + first) / len(rows))
-            element = total(prepared, evaluate(prepared, partition.rows[first:last]), arithmetic)
+            outcome = evaluate(prepared, partition.rows[first:last])
+            element = shape.closed(
+                total(prepared, outcome.elements, arithmetic), outcome.reached, outcome.disjoint, arithmetic
+            )
             if element is not None:
                 key = index, partition.group
                 known = found.get(key)
@@ -110,12 +126,14 @@ def fold_groups(
     return found
 
 
-def total(prepared: PreparedQuery, outcome: Outcome, arithmetic: Arithmetic) -> Element | None:
-    """The element a window of a partition reports: of all trends, or of all pairs of an AND (SEMANTICS 5)."""
+def total(
+    prepared: PreparedQuery, elements: Mapping[frozenset[int], Element], arithmetic: Arithmetic
+) -> Element | None:
+    """The element of a window of a partition: of all trends, or of all pairs of an AND (SEMANTICS 5)."""
     if prepared.analysed.automaton.sides == 1:
-        return outcome.get(frozenset({0}))
+        return elements.get(frozenset({0}))
     left, right, both = (
-        outcome[sides][0] if sides in outcome else arithmetic.zero
+        elements[sides][0] if sides in elements else arithmetic.zero
         for sides in (frozenset({0}), frozenset({1}), frozenset({0, 1}))
     )
     products = ((left, right), (left, both), (right, both))

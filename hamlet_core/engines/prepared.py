@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from hamlet_core.algebra.aggregates import Algebra
+from hamlet_core.language.syntax import Mode, Subject
 from hamlet_core.pattern.automaton import Automaton, Gap
 from hamlet_core.pattern.conditions import Adjacent
 from hamlet_core.pattern.meaning import AnalysedQuery
@@ -62,6 +63,24 @@ class PreparedQuery:
     stream: Stream
     root: Node
     algebra: Algebra
+
+    @property
+    def mode(self) -> Mode:
+        """The matching mode of the query."""
+        return self.analysed.query.mode
+
+    @property
+    def chains(self) -> bool:
+        """Whether it is asked how many trends follow one another."""
+        return any(one.subject is Subject.DISJOINT for one in self.analysed.query.aggregates)
+
+    def matters(self, row: int) -> bool:
+        """Whether an event can change the answer: under contiguous each does, by its time."""
+        return self.mode is Mode.CONTIGUOUS or self.root.binds(row)
+
+    def aliases(self, positions: Iterable[int]) -> frozenset[str]:
+        """What events at these positions are bound to."""
+        return frozenset(self.root.automaton.positions[position].alias for position in positions)
 
 
 def prepare(analysed: AnalysedQuery, stream: Stream, algebra: Algebra, text: str = "") -> PreparedQuery:

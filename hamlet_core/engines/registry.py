@@ -16,6 +16,8 @@ EVALUATORS: dict[str, Evaluate] = {"greta": greta.evaluate, "two_step": two_step
 """Engines that take one window of one query after the other: (query, rows of a window) -> element by sides."""
 
 DEFAULT_ENGINE = "hamlet"
+REFERENCE = "greta"
+"""Folds the queries for which the default engine has no kernels."""
 
 ENGINES = (DEFAULT_ENGINE, *EVALUATORS)
 """Names, as in `run(engine=...)`; `hamlet` takes the whole workload in one pass, compiled."""

@@ -6,14 +6,16 @@ Past `TREND_LIMIT` trends in a window it raises: it never truncates and never ha
 from __future__ import annotations
 
 import itertools
+import math
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hamlet_core.engines.partitions import Outcome
 from hamlet_core.engines.prepared import Node, PreparedQuery
 from hamlet_core.errors import StreamError
+from hamlet_core.language.syntax import Mode
 from hamlet_core.pattern.automaton import Gap
 
 TREND_LIMIT = 1_000_000
@@ -49,10 +51,13 @@ class _Negated:
 
 
 class Listing:
-    """Every trend of one automaton among some rows of one window of one partition."""
+    """Every trend of one automaton that the mode allows, among some rows of one window of one partition."""
 
-    def __init__(self, node: Node, times: Sequence[int], rows: Sequence[int]) -> None:
+    def __init__(self, node: Node, times: Sequence[int], rows: Sequence[int], mode: Mode = Mode.ANY) -> None:
         self.node = node
+        self.mode = mode
+        self.reached: set[int] = set()
+        """Positions at which a sequence has ended that was looked at."""
         self.times = times
         self.rows = rows
         self.continued = frozenset(edge.source for edges in node.incoming for edge in edges)
@@ -78,16 +83,44 @@ class Listing:
         while waiting:
             place, trend = waiting.pop()
             self.count()
+            self.reached.update(binding[-1] for binding in trend.bindings)
             complete = tuple(binding for binding in trend.bindings if self.ends(binding[-1], trend.rows[-1]))
             if complete:
                 yield Trend(trend.rows, complete)
             if not any(binding[-1] in self.continued for binding in trend.bindings):
                 continue
-            self.steps += len(self.rows) - place
-            for later in range(place + 1, len(self.rows)):
-                longer = self.extended(trend, self.rows[later])
-                if longer is not None:
-                    waiting.append((later, longer))
+            waiting.extend(self.longer(place, trend))
+
+    def longer(self, place: int, trend: Trend) -> Iterator[tuple[int, Trend]]:
+        """The sequences that have one event more, as far as the mode allows (SEMANTICS 10)."""
+        open_, taken = trend, set[int]()
+        before: int | None = None
+        for later in range(place + 1, len(self.rows)):
+            self.steps += 1
+            time = self.times[self.rows[later]]
+            if time != before and before is not None and before > self.times[trend.rows[-1]]:
+                if self.mode is Mode.CONTIGUOUS:
+                    return
+                open_, taken = self.without(open_, taken), set()
+                if not open_.bindings:
+                    return
+            before = time
+            found = self.extended(open_, self.rows[later])
+            if found is not None:
+                yield later, found
+                if self.mode is Mode.NEXT:
+                    taken.update(self.side(binding) for binding in found.bindings)
+
+    def without(self, trend: Trend, taken: Collection[int]) -> Trend:
+        """A sequence without its bindings on the sides that an event has prolonged."""
+        if not taken:
+            return trend
+        return Trend(
+            trend.rows, tuple(binding for binding in trend.bindings if self.side(binding) not in taken)
+        )
+
+    def side(self, binding: tuple[int, ...]) -> int:
+        return self.node.automaton.positions[binding[-1]].side
 
     def extended(self, trend: Trend, row: int) -> Trend | None:
         last = trend.rows[-1]
@@ -125,15 +158,28 @@ class Listing:
 
 def evaluate(prepared: PreparedQuery, rows: Sequence[int]) -> Outcome:
     """List the trends of one window of one partition and add up what each contributes."""
-    listing = Listing(prepared.root, prepared.stream.times, rows)
-    outcome: Outcome = {}
+    times = prepared.stream.times
+    listing = Listing(prepared.root, times, rows, prepared.mode)
+    elements: dict[frozenset[int], Any] = {}
+    spans: list[tuple[int, int]] = []
     for trend in listing.trends():
         positions = prepared.root.automaton.positions
         sides = frozenset(positions[binding[-1]].side for binding in trend.bindings)
         element = _contribution(prepared, trend)
-        known = outcome.get(sides)
-        outcome[sides] = element if known is None else prepared.algebra.plus(known, element)
-    return outcome
+        known = elements.get(sides)
+        elements[sides] = element if known is None else prepared.algebra.plus(known, element)
+        if prepared.chains:
+            spans.append((times[trend.rows[-1]], times[trend.rows[0]]))
+    return Outcome(elements, prepared.aliases(listing.reached), _disjoint(spans))
+
+
+def _disjoint(spans: list[tuple[int, int]]) -> int:
+    """The most spans, each (end, start), that follow one another: greedily by earliest end."""
+    count, free = 0, -math.inf
+    for end, start in sorted(spans):
+        if start > free:
+            count, free = count + 1, end
+    return count
 
 
 def _contribution(prepared: PreparedQuery, trend: Trend) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -30,7 +30,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Rows of the engines that take query by query, or totals of compiled kernels.
+    """Rows of the queries that are taken one by one, and totals of those that compiled kernels fold.
 
     The totals are made as they are asked for, once; `work` is complete when they are.
     """
@@ -40,7 +40,7 @@ class Folded:
     numbers: Arithmetic
     work: Work
     chunks: Iterator[list[Totals]] | None = None
-    rows: list[PartialRow] | None = None
+    rows: Sequence[PartialRow] = ()
 
     @property
     def units(self) -> dict[str, Unit]:
@@ -53,20 +53,16 @@ class Folded:
 
     def part(self, finished: frozenset[str]) -> Part:
         """Result rows of these queries, and rows of the others that can be shipped and added up."""
-        if self.chunks is None:
-            rows = self.rows or []
-            done = partial_table(row for row in rows if row.query in finished)
-            merged = merged_rows(done, self.shapes, self.numbers)
-            shown = result_table(merged, self.shapes, self.numbers, self.stream.time_type)
-            others = partial_table(row for row in rows if row.query not in finished)
-            return Part(shown, others, len(self.stream), decision_table(self.work.decisions))
-        units, tables, open_rows = self.units, [], []
-        for totals in in_batches(self.chunks):
+        units = self.units
+        complete = partial_table(row for row in self.rows if row.query in finished)
+        merged = merged_rows(complete, self.shapes, self.numbers)
+        tables = [result_table(merged, self.shapes, self.numbers, self.stream.time_type)]
+        open_rows = [row for row in self.rows if row.query not in finished]
+        for totals in in_batches(self.chunks or ()):
             done, others = _divided(totals, finished)
             tables.append(totals_table(done, self.shapes, units, self.numbers, self.stream.time_type))
             open_rows += partial_rows(others, self.shapes, units, self.numbers)
-        tables = tables or [totals_table([], self.shapes, units, self.numbers, self.stream.time_type)]
-        shown = one_table(tables, self.shapes)
+        shown = one_table([one for one in tables if one.num_rows] or tables[:1], self.shapes)
         return Part(shown, partial_table(open_rows), len(self.stream), decision_table(self.work.decisions))
 
 

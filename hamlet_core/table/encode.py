@@ -84,9 +84,9 @@ def encode(
     events: pa.Table | pa.RecordBatchReader,
     schema: EventSchema,
     columns: Iterable[str],
-    types: frozenset[str],
+    types: frozenset[str] | None,
 ) -> Stream:
-    """The events of these types, sorted by time (ties keep the input's order), with these columns.
+    """The events of these types (None: of all), sorted by time (ties keep the input's order), with these columns.
 
     A reader is consumed batch by batch; only rows of `types` are kept. Sorted input costs no sort, and where all rows
     are kept the stream's arrays are views of the table's. Raises StreamError as `schema.table_kinds`, and E204 NULL time or type in any row, E205 NaN or infinity in a row and column
@@ -176,7 +176,7 @@ class _Gathering:
 
     frame: Frame
     sources: dict[str, Source]
-    types: frozenset[str]
+    types: frozenset[str] | None
     count: int = 0
     rows: list[_Rows] = field(default_factory=list)
     times: list[npt.NDArray[np.int64]] = field(default_factory=list)
@@ -242,7 +242,8 @@ class _Gathering:
         return pc.dictionary_encode(labels)
 
     def _number(self, name: str | None) -> int:
-        return self.names.setdefault(name, len(self.names)) if name is not None and name in self.types else -1
+        wanted = name is not None and (self.types is None or name in self.types)
+        return self.names.setdefault(str(name), len(self.names)) if wanted else -1
 
     def _attributes(self) -> Iterator[int]:
         """The columns to keep beside time and type, each once."""

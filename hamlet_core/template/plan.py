@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hamlet_core.language import syntax
@@ -28,6 +28,14 @@ class QueryPlan:
     slide: int
     every_type: bool = False
     """Whether events of all types matter, by their time: SEMANTICS contiguous."""
+
+
+def types_read(plans: Iterable[QueryPlan]) -> frozenset[str] | None:
+    """The types whose events some of the queries read; None where one reads those of every type."""
+    plans = tuple(plans)
+    if any(plan.every_type for plan in plans):
+        return None
+    return frozenset().union(*(plan.types for plan in plans))
 
 
 def plan_query(analysed: AnalysedQuery) -> QueryPlan:
