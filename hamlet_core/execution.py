@@ -6,9 +6,10 @@ lets the pipeline run the same code in many tasks.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from threading import Lock
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hamlet_core.algebra.aggregates import DURATION, Shape, algebra_of
-from hamlet_core.algebra.arithmetic import ARITHMETICS, COUNTS, SECONDS, Unit
+from hamlet_core.algebra.arithmetic import ARITHMETICS, Unit, unit_of_durations
 from hamlet_core.engines.partitions import fold_groups
 from hamlet_core.engines.prepared import prepare
 from hamlet_core.engines.registry import DEFAULT_ENGINE, EVALUATORS, REFERENCE, Options
@@ -35,6 +36,7 @@ from hamlet_core.results.rows import (
     merged_rows,
     result_table,
 )
+from hamlet_core.results.totals import Totals
 from hamlet_core.table.columns import INT64_MAX
 from hamlet_core.table.encode import TIMESTAMP_TYPE, EventSchema, Stream, encode, table_kinds, ticks
 from hamlet_core.table.frames import Events, opened, read
@@ -43,7 +45,7 @@ from hamlet_core.template.plan import QueryPlan, plan_query, types_read
 from hamlet_core.windows import WindowSpec
 
 if TYPE_CHECKING:
-    from hamlet_core.engines.hamlet.engine import WindowedQuery
+    from hamlet_core.engines.hamlet.accumulators import WindowedQuery
 
 MOST_WINDOWS = 100_000_000
 """Of one query in one run."""
@@ -238,20 +240,24 @@ def _fold(
     stream, specs = _encoded(analysed, text, events, schema)
     numbers = ARITHMETICS[options.arithmetic]
     shapes = shapes_of(analysed, numbers)
-    compiled = [options.engine == DEFAULT_ENGINE and one.folds_by_lanes for one in analysed]
-    work, chunks = Work(), None
-    if any(compiled):
-        windowed = _windowed(
-            tuple(one for one, here in zip(analysed, compiled, strict=True) if here),
-            [spec for spec, here in zip(specs, compiled, strict=True) if here],
-            shapes,
-        )
-        chunks = _compiled_engine().fold_workload(
-            windowed, stream, numbers.name, work, text, sharing=options.sharing
-        )
+    work, progress = Work(), Progress.over(len(stream))
+    chunks: Iterator[list[Totals]] = iter(())
+    others = list(range(len(analysed)))
+    if options.engine == DEFAULT_ENGINE:
+        windowed = _windowed(analysed, specs, shapes)
+        by_lanes = [one for one in windowed if one.analysed.folds_by_lanes]
+        by_prefixes = [place for place in others if not analysed[place].folds_by_lanes]
+        engine, totals = _compiled_engine(), list[Totals]()
+        others = []
+        if by_prefixes:
+            asked = [windowed[place] for place in by_prefixes]
+            totals, left = engine.fold_prefixes(asked, stream, numbers.name, work, text, progress)
+            others = [by_prefixes[place] for place in left]
+        chunks = iter([totals])
+        if by_lanes:
+            lanes = engine.fold_workload(by_lanes, stream, numbers.name, work, text, sharing=options.sharing)
+            chunks = chain(chunks, lanes)
     rows: list[PartialRow] = []
-    progress = Progress.over(len(stream))
-    others = [place for place, here in enumerate(compiled) if not here]
     for number, place in enumerate(others):
         part = progress.part(number, len(others))
         found, events_bound = _fold_query(analysed[place], specs[place], text, stream, options, part)
@@ -326,10 +332,12 @@ def _fold_query(
     query = analysed.query
     numbers = ARITHMETICS[options.arithmetic]
     shape = shapes_of((analysed,), numbers)[query.name]
-    positions, unit = analysed.automaton.positions, _unit_of_durations(stream)
-    algebra = algebra_of(numbers, shape.parts, positions, stream.columns, stream.times, unit)
+    positions, lasting = analysed.automaton.positions, unit_of_durations(stream.time_type)
+    algebra = algebra_of(numbers, shape.parts, positions, stream.columns, stream.times, lasting)
     prepared = prepare(analysed, stream, algebra, text)
-    units = _units(analysed, stream)
+    known = {name: Unit(column.kind, column.scale) for name, column in stream.columns.items()}
+    known[DURATION] = lasting
+    units = tuple((name, known[name].kind.name, known[name].scale) for name in shape.attributes)
     labels = tuple(aggregate.label for aggregate in query.aggregates)
     evaluate = EVALUATORS[REFERENCE if options.engine == DEFAULT_ENGINE else options.engine]
     groups = fold_groups(prepared, spec, shape, numbers, evaluate, progress)
@@ -365,21 +373,6 @@ def _check_count(spec: WindowSpec, stream: Stream, name: str) -> None:
             code="E211",
             hint="choose a longer SLIDE, or run parts of the events on their own",
         )
-
-
-def _units(analysed: AnalysedQuery, stream: Stream) -> tuple[tuple[str, str, int], ...]:
-    names = dict.fromkeys(one.attribute for one in analysed.query.aggregates if one.attribute is not None)
-    columns = [stream.columns[name] for name in names]
-    unit = _unit_of_durations(stream)
-    return (
-        *((column.name, column.kind.name, column.scale) for column in columns),
-        (DURATION, unit.kind.name, unit.scale),
-    )
-
-
-def _unit_of_durations(stream: Stream) -> Unit:
-    """Seconds for timestamps and dates, else ticks (SEMANTICS 11)."""
-    return SECONDS if stream.time_type == TIMESTAMP_TYPE else COUNTS
 
 
 def _check_types(analysed: AnalysedQuery, kinds: Mapping[str, Kind], text: str) -> None:

@@ -13,7 +13,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from operator import add
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 from hamlet_core.algebra.arithmetic import (
     COUNTS,
@@ -69,7 +69,8 @@ COUNTED = frozenset({Role.PARTITIONS, Role.REACHED, Role.DISJOINT})
 """Plain integers, 0 until a window of a partition is closed."""
 _LEAST = frozenset({Role.MINIMUM, Role.SHORTEST})
 _LARGEST = frozenset({Role.MAXIMUM, Role.LONGEST})
-_LASTING = frozenset({Role.LASTING, Role.SHORTEST, Role.LONGEST})
+LASTING = frozenset({Role.LASTING, Role.SHORTEST, Role.LONGEST})
+"""In the unit of durations."""
 DURATION = ""
 """Stands for the durations of trends where units are named by attribute; no attribute has this name."""
 
@@ -103,7 +104,7 @@ def components(
     """The components that a list of aggregates needs, each once."""
     needed: dict[Component, None] = {}
     for aggregate, alias in zip(aggregates, operands, strict=True):
-        plain = _without_attribute(aggregate, alias)
+        plain = without_attribute(aggregate, alias)
         if plain is not None:
             needed[plain] = None
         if alias is None or aggregate.attribute is None:
@@ -115,7 +116,7 @@ def components(
     return tuple(needed)
 
 
-def _without_attribute(aggregate: Aggregate, alias: str | None) -> Component | None:
+def without_attribute(aggregate: Aggregate, alias: str | None) -> Component | None:
     """The component of an aggregate that reads no attribute; COUNT(*) needs none."""
     match aggregate.subject:
         case Subject.PARTITIONS:
@@ -245,9 +246,7 @@ class Lasting(Aggregating):
     ) -> None:
         super().__init__(arithmetic, parts, positions, columns)
         self.width = 1 + len(parts)
-        self.roles = [
-            (place, part.role) for place, part in enumerate(parts, start=1) if part.role in _LASTING
-        ]
+        self.roles = [(place, part.role) for place, part in enumerate(parts, start=1) if part.role in LASTING]
         self.times = times
         self.unit = unit
 
@@ -300,7 +299,7 @@ def _neutral(role: Role, arithmetic: Arithmetic) -> Any:
 
 def _absolute(value: Value) -> Value:
     # abs() of a decimal rounds to the precision of the caller's context.
-    return value.copy_abs() if isinstance(value, Decimal) else abs(value)
+    return value.copy_abs() if isinstance(value, Decimal) else cast("Value", abs(value))
 
 
 def _joiner(role: Role, arithmetic: Arithmetic) -> Any:
@@ -322,7 +321,7 @@ def algebra_of(
     unit: Unit = COUNTS,
 ) -> Algebra:
     """The leanest algebra that serves these components; `times` by row, and the unit of durations."""
-    if any(part.role in _LASTING or part.role is Role.DISJOINT for part in parts):
+    if any(part.role in LASTING or part.role is Role.DISJOINT for part in parts):
         return Lasting(arithmetic, parts, positions, columns, times, unit)
     return Aggregating(arithmetic, parts, positions, columns) if parts else Counting(arithmetic)
 
@@ -342,6 +341,13 @@ class Shape:
             for part, x, y in zip(self.parts, left[1:], right[1:], strict=True)
         )
         return (arithmetic.add(left[0], right[0]), *joined)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """What the aggregates read whose units have to be known: attributes, and `DURATION`."""
+        named = (one.attribute for one in self.aggregates if one.attribute is not None)
+        lasting = (DURATION for one in self.aggregates if one.subject is Subject.DURATION)
+        return tuple(dict.fromkeys((*named, *lasting)))
 
     def closed(
         self, element: Element | None, reached: Collection[str], disjoint: int, arithmetic: Arithmetic
@@ -377,7 +383,7 @@ def _measure(
     units: Mapping[str, Unit],
     arithmetic: Arithmetic,
 ) -> Measure:
-    plain = _without_attribute(aggregate, alias)
+    plain = without_attribute(aggregate, alias)
     if plain is not None:
         return _measure_plain(aggregate, plain, trends, by_part[plain], units, arithmetic)
     if alias is None:

@@ -11,6 +11,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol, TypeAlias
 
+import pyarrow as pa
+
 from hamlet_core.algebra.decimal_text import decimal_text
 from hamlet_core.table.kinds import Kind
 
@@ -65,6 +67,11 @@ class Unit:
 COUNTS = Unit()
 SECONDS = Unit(Kind.TIMESTAMP, 6)
 """Of durations between timestamps; the parts are microseconds."""
+
+
+def unit_of_durations(time_type: pa.DataType) -> Unit:
+    """Seconds between timestamps and dates, else ticks; `time_type` is that of window bounds (SEMANTICS 11)."""
+    return COUNTS if time_type == pa.int64() else SECONDS
 
 
 @dataclass(frozen=True, slots=True)

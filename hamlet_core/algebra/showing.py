@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hamlet_core.algebra.aggregates import Component, Role, Shape
+from hamlet_core.algebra.aggregates import (
+    DURATION,
+    LASTING,
+    Component,
+    Role,
+    Shape,
+    without_attribute,
+)
 from hamlet_core.algebra.arithmetic import COUNTS, NOTHING, Arithmetic, Measure, Unit
 from hamlet_core.algebra.measuring import (
     NO_FINGERPRINT,
@@ -58,13 +65,16 @@ def shown(
     """The aggregates of a query; `first` is the result row of the first of them, for each row of the query."""
     by_part: dict[Component, Any] = dict(zip(shape.parts, parts, strict=True))
     for place, (aggregate, alias) in enumerate(zip(shape.aggregates, shape.operands, strict=True)):
-        at = first + place
-        if alias is None:
+        at, plain = first + place, without_attribute(aggregate, alias)
+        if plain is not None and plain.role in LASTING:
+            divisor = trends if aggregate.function is AggregateFunction.AVG else None
+            yield Shown(at, units[DURATION], by_part[plain], None, divisor)
+        elif plain is not None:
+            yield Shown(at, COUNTS, by_part[plain])
+        elif alias is None:
             yield Shown(at, COUNTS, trends)
-        elif aggregate.attribute is None:
-            yield Shown(at, COUNTS, by_part[Component(Role.OCCURRENCES, alias)])
         else:
-            yield Shown(at, units[aggregate.attribute], *_of_attribute(aggregate, alias, by_part))
+            yield Shown(at, units[str(aggregate.attribute)], *_of_attribute(aggregate, alias, by_part))
 
 
 def _of_attribute(aggregate: Aggregate, alias: str, by_part: Mapping[Component, Any]) -> Iterator[Any]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from hamlet_core.engines.hamlet.engine import WindowedQuery, prepare, totals
+from hamlet_core.engines.hamlet.accumulators import WindowedQuery
+from hamlet_core.engines.hamlet.engine import prepare, totals
 from hamlet_core.engines.hamlet.input.chunks import Chunk
 from hamlet_core.engines.hamlet.input.query_class import classes_of, reads_nothing
 from hamlet_core.engines.hamlet.passes import ClassPasses

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hamlet_core.algebra.aggregates import Shape, components
-from hamlet_core.algebra.arithmetic import Arithmetic, Unit
+from hamlet_core.algebra.aggregates import DURATION, Shape, components
+from hamlet_core.algebra.arithmetic import Arithmetic, Unit, unit_of_durations
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.results.counters import Work
 from hamlet_core.results.rows import PartialRow, decision_table, merged_rows, partial_table, result_table
@@ -39,13 +39,17 @@ class Folded:
     shapes: Mapping[str, Shape]
     numbers: Arithmetic
     work: Work
-    chunks: Iterator[list[Totals]] | None = None
+    chunks: Iterator[list[Totals]] = iter(())
     rows: Sequence[PartialRow] = ()
 
     @property
     def units(self) -> dict[str, Unit]:
         """What sums over each column count."""
-        return {name: Unit(column.kind, column.scale) for name, column in self.stream.columns.items()}
+        columns = self.stream.columns
+        return {
+            **{name: Unit(column.kind, column.scale) for name, column in columns.items()},
+            DURATION: unit_of_durations(self.stream.time_type),
+        }
 
     def results(self) -> pa.Table:
         """Result rows, merged and in order."""
@@ -58,7 +62,7 @@ class Folded:
         merged = merged_rows(complete, self.shapes, self.numbers)
         tables = [result_table(merged, self.shapes, self.numbers, self.stream.time_type)]
         open_rows = [row for row in self.rows if row.query not in finished]
-        for totals in in_batches(self.chunks or ()):
+        for totals in in_batches(self.chunks):
             done, others = _divided(totals, finished)
             tables.append(totals_table(done, self.shapes, units, self.numbers, self.stream.time_type))
             open_rows += partial_rows(others, self.shapes, units, self.numbers)

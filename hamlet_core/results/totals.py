@@ -224,8 +224,7 @@ def partial_rows(
     rows: list[PartialRow] = []
     for one in totals:
         shape = shapes[one.name]
-        read = dict.fromkeys(some.attribute for some in shape.aggregates if some.attribute is not None)
-        told = tuple((name, units[name].kind.name, units[name].scale) for name in read)
+        told = tuple((name, units[name].kind.name, units[name].scale) for name in shape.attributes)
         labels = tuple(some.label for some in shape.aggregates)
         elements = zip(plain(one.trends), *map(plain, one.parts), strict=True)
         windows = zip(one.window_start.tolist(), one.window_end.tolist(), strict=True)

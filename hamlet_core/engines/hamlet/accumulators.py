@@ -13,9 +13,19 @@ from typing import Any
 from hamlet_core.algebra.aggregates import LATTICE, Component
 from hamlet_core.pattern.automaton import Automaton
 from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.windows import WindowSpec
 
 UNIT_WEIGHT = -1
 """Instead of a column of values: every event counts 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowedQuery:
+    """One query as the engine needs it; `parts` are the components of its aggregates."""
+
+    analysed: AnalysedQuery
+    spec: WindowSpec
+    parts: tuple[Component, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ MIN and MAX, and once more modulo as many primes as the scaled numbers say its d
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,12 @@ import numpy as np
 from hamlet_core.algebra.aggregates import LATTICE, Component, Role
 from hamlet_core.algebra.arithmetic import PRIME
 from hamlet_core.algebra.measuring import Extremes, Numbers
-from hamlet_core.engines.hamlet.accumulators import Accumulator, lattice_accumulators, number_accumulators
+from hamlet_core.engines.hamlet.accumulators import (
+    Accumulator,
+    WindowedQuery,
+    lattice_accumulators,
+    number_accumulators,
+)
 from hamlet_core.engines.hamlet.bursts.fold import burst_jobs
 from hamlet_core.engines.hamlet.input.chunks import Chunk, Limits, chunks
 from hamlet_core.engines.hamlet.input.query_class import QueryClass, class_events, classes_of, reads_nothing
@@ -24,7 +28,7 @@ from hamlet_core.engines.hamlet.numbers.columns import Keys, keys, scaled_column
 from hamlet_core.engines.hamlet.numbers.exact import Wholes, prime_count
 from hamlet_core.engines.hamlet.numbers.residues import primes
 from hamlet_core.engines.hamlet.passes import ClassPasses, Lattice, Results, Scaled, folds_by_bursts
-from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.engines.hamlet.prefixes.fold import fold_by_prefixes
 from hamlet_core.progress import UNWATCHED, Progress
 from hamlet_core.results.counters import Work
 from hamlet_core.results.rows import decision_table
@@ -38,13 +42,20 @@ MOST_DECISIONS = 1 << 16
 """Rows of the log of a run, about: more are added up."""
 
 
-@dataclass(frozen=True, slots=True)
-class WindowedQuery:
-    """One query as the engine needs it; `parts` are the components of its aggregates."""
+def fold_prefixes(
+    windowed: Sequence[WindowedQuery],
+    stream: Stream,
+    arithmetic: str,
+    work: Work,
+    text: str,
+    progress: Progress,
+) -> tuple[list[Totals], list[int]]:
+    """Totals of queries with a matching mode, or with aggregates over trends and partitions; adds to `work`.
 
-    analysed: AnalysedQuery
-    spec: WindowSpec
-    parts: tuple[Component, ...]
+    And the places of those that no kernel folds: what they negate is beyond it, or a number beyond 64 bits.
+    """
+    found = dict(fold_by_prefixes(windowed, stream, arithmetic, work, text, progress))
+    return list(found.values()), [place for place in range(len(windowed)) if place not in found]
 
 
 def fold_workload(
