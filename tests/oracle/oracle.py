@@ -1,7 +1,8 @@
 """All trends of a small stream by exhaustive enumeration over the syntax tree, and their aggregates, exactly.
 
 In: one `Query` as it is written and events as dictionaries. Out: rows as the golden cases have them. A match is
-a choice of branches, iterations and events; matches of equal event sequences are one trend (SEMANTICS 2 to 7).
+a choice of branches, iterations and events; matches of equal event sequences are one trend (SEMANTICS 2 to 7), if
+the mode of the query allows them beside all that the same events could have become (SEMANTICS 10 and 11).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from hamlet_core.language.syntax import (
     Conjunction,
     Equivalence,
     Expression,
+    Mode,
     Not,
     Optional,
     Or,
@@ -31,6 +33,7 @@ from hamlet_core.language.syntax import (
     Query,
     Seq,
     Star,
+    Subject,
     Timestamp,
 )
 from tests.oracle.expressions import Ticks, attributes, evaluate
@@ -78,6 +81,8 @@ class Event:
 
 Clock = Callable[[int], Timestamp | Ticks]
 Binding = tuple[tuple[Event, str], ...]
+Numbers = tuple[int, ...]
+"""The events of a sequence, without what binds them."""
 
 
 @dataclass(slots=True)
@@ -115,7 +120,8 @@ def oracle_rows(
 ) -> list[Row]:
     """The rows of `query`, ordered by window; raises `TooManyMatchesError` after `limit` search steps.
 
-    Times are integers in `unit`; without `integer_time` predicates see them as points in time, not as numbers.
+    Times are integers in `unit`; without `integer_time` predicates see them as points in time, not as numbers, and
+    DURATION is in seconds.
     """
     stream = [
         Event(number, row[time], row[type], {k: v for k, v in row.items() if k not in (time, type)})
@@ -127,17 +133,18 @@ def oracle_rows(
     within, slide = (duration.microseconds // MICROSECONDS[unit] for duration in (query.within, query.slide))
     budget = Budget(limit)
     clock = partial(Ticks if integer_time else _moment, unit=MICROSECONDS[unit])
+    tick = 1 if integer_time else Fraction(MICROSECONDS[unit], MICROSECONDS["s"])
     totals: dict[tuple[int, tuple[Any, ...]], _Totals] = {}
     for key, members in _partitions(stream, predicates.equivalence, groups):
         for start in _window_starts(members, within, slide, origin):
             inside = tuple(event for event in members if start <= event.time < start + within)
-            window = _Window(inside, predicates, clock, budget)
-            found = totals.setdefault((start, key[1]), _Totals(query.aggregates, names))
+            window = _Window(inside, predicates, query.mode, clock, budget)
+            found = totals.setdefault((start, key[1]), _Totals(query.aggregates, names, tick))
             found.add(query.pattern, window)
     rows = [
         Row(dict(zip(groups, (value for _, value in group), strict=True)), start, *total.answer())
         for (start, group), total in totals.items()
-        if total.count
+        if total.count or any(total.reached.values())
     ]
     return sorted(rows, key=lambda row: (row.window_start, repr(sorted(row.group.items()))))
 
@@ -243,24 +250,89 @@ class _Window:
     """The events of one partition and window, and the search for matches among them."""
 
     def __init__(
-        self, events: tuple[Event, ...], predicates: Predicates, clock: Clock, budget: Budget
+        self, events: tuple[Event, ...], predicates: Predicates, mode: Mode, clock: Clock, budget: Budget
     ) -> None:
         self.events = events
         self.predicates = predicates
+        self.times = {event.number: event.time for event in events}
+        self.mode = mode
         self.clock = clock
         self.budget = budget
         self._fits: dict[tuple[int, str], bool] = {}
         self._steps: dict[tuple[int, str, int, str], bool] = {}
         self._absent: dict[tuple[int, float, float], bool] = {}
+        self._viable: dict[int, dict[Numbers, set[str]]] = {}
+        self._allowed: dict[tuple[int, Numbers], bool] = {}
 
-    def trends(self, pattern: Pattern) -> dict[tuple[int, ...], list[Binding]]:
-        """Every trend, as the numbers of its events, with all bindings that satisfy the predicates."""
-        found: dict[tuple[int, ...], list[Binding]] = {}
+    def trends(self, pattern: Pattern) -> dict[Numbers, list[Binding]]:
+        """Every trend that the mode allows, with all bindings that satisfy the predicates."""
+        found: dict[Numbers, list[Binding]] = {}
         for match in self._matches(pattern, _Partial()):
             binding = match.binding
             if all(self._is_absent(gap, binding[-1][0].time, inf) for gap in match.waiting):
-                found.setdefault(tuple(event.number for event, _ in binding), []).append(binding)
-        return found
+                found.setdefault(_numbers(binding), []).append(binding)
+        return {numbers: bindings for numbers, bindings in found.items() if self._allows(pattern, numbers)}
+
+    def reached(self, pattern: Pattern) -> set[str]:
+        """The aliases with which viable prefixes that the mode allows end, in whichever binding."""
+        return {
+            alias
+            for numbers, aliases in self._viable_prefixes(pattern).items()
+            if self._allows(pattern, numbers)
+            for alias in aliases
+        }
+
+    def _viable_prefixes(self, pattern: Pattern) -> dict[Numbers, set[str]]:
+        """Every viable prefix, with the aliases that its last event can have."""
+        if id(pattern) not in self._viable:
+            found: dict[Numbers, set[str]] = {}
+            for begun in self._prefixes(pattern, _Partial()):
+                found.setdefault(_numbers(begun.binding), set()).add(begun.binding[-1][1])
+            self._viable[id(pattern)] = found
+        return self._viable[id(pattern)]
+
+    def _allows(self, pattern: Pattern, numbers: Numbers) -> bool:
+        """Whether the mode allows each step of a sequence among the viable prefixes of `pattern`."""
+        if len(numbers) == 1 or self.mode is Mode.ANY:
+            return True
+        key = (id(pattern), numbers)
+        if key not in self._allowed:
+            so_far, following = numbers[:-1], numbers[-1]
+            skipped = self._between(so_far[-1], following)
+            if self.mode is Mode.NEXT:
+                viable = self._viable_prefixes(pattern)
+                skipped = [number for number in skipped if (*so_far, number) in viable]
+            self._allowed[key] = not skipped and self._allows(pattern, so_far)
+        return self._allowed[key]
+
+    def _between(self, earlier: int, later: int) -> list[int]:
+        """The events of the partition, of whatever type, strictly between the times of two."""
+        after, before = self.times[earlier], self.times[later]
+        return [number for number, time in self.times.items() if after < time < before]
+
+    def _prefixes(self, pattern: Pattern, so_far: _Partial) -> Iterator[_Partial]:
+        """Extend a match by each part of one of `pattern` that ends with an event; a NOT after it is not judged."""
+        self.budget.spend()
+        match pattern:
+            case Atom():
+                yield from self._events_of(pattern, so_far)
+            case Not():
+                return
+            case Seq(parts=parts):
+                for place, part in enumerate(parts):
+                    for longer in self._sequence(parts[:place], so_far):
+                        yield from self._prefixes(part, longer)
+            case Or(branches=branches):
+                for branch in branches:
+                    yield from self._prefixes(branch, so_far)
+            case Plus(body=body) | Star(body=body):
+                yield from self._prefixes(body, so_far)
+                for longer in self._iterations(body, so_far):
+                    yield from self._prefixes(body, longer)
+            case Optional(body=body):
+                yield from self._prefixes(body, so_far)
+            case _:
+                raise TypeError(pattern)
 
     def _matches(self, pattern: Pattern, so_far: _Partial) -> Iterator[_Partial]:
         """Extend a match by one of `pattern`; a NOT waits until the event after it is known."""
@@ -345,17 +417,33 @@ class _Window:
         return event.read(item.name)
 
 
+def _numbers(binding: Binding) -> Numbers:
+    return tuple(event.number for event, _ in binding)
+
+
 # --- aggregates ----------------------------------------------------------------------------------
 
 
 class _Totals:
     """What one group and window adds up to, over its partitions."""
 
-    def __init__(self, aggregates: tuple[Aggregate, ...], names: Mapping[str, str]) -> None:
+    def __init__(
+        self, aggregates: tuple[Aggregate, ...], names: Mapping[str, str], tick: int | Fraction
+    ) -> None:
         self.aggregates = aggregates
         self.names = names
+        self.tick = tick
         self.count = 0
-        self.bound: dict[str, list[Event]] = {item.alias: [] for item in aggregates if item.alias is not None}
+        self.partitions = 0
+        self.disjoint = 0
+        self.durations: list[int | Fraction] = []
+        self.bound: dict[str, list[Event]] = {}
+        self.reached: dict[str, int] = {}
+        for item in aggregates:
+            if item.alias is not None and item.function is AggregateFunction.REACH:
+                self.reached[item.alias] = 0
+            elif item.alias is not None:
+                self.bound[item.alias] = []
 
     def add(self, pattern: Pattern, window: _Window) -> None:
         """Count the trends (or pairs of trends) of one partition."""
@@ -367,6 +455,13 @@ class _Totals:
             return
         trends = window.trends(pattern)
         self.count += len(trends)
+        self.partitions += bool(trends)
+        spans = [(bindings[0][0][0].time, bindings[0][-1][0].time) for bindings in trends.values()]
+        self.disjoint += _longest_chain(spans)
+        self.durations += [(last - first) * self.tick for first, last in spans]
+        reached = window.reached(pattern) if self.reached else set()
+        for name in self.reached:
+            self.reached[name] += self.names[name] in reached
         for name, events in self.bound.items():
             for bindings in trends.values():
                 events.extend(_bound(bindings, self.names[name]))
@@ -377,8 +472,17 @@ class _Totals:
         return values, {item.label: self._value(item, absolute=True) for item in self.aggregates}
 
     def _value(self, item: Aggregate, *, absolute: bool) -> int | Fraction | None:
+        match item.subject:
+            case Subject.PARTITIONS:
+                return self.partitions
+            case Subject.DISJOINT:
+                return self.disjoint
+            case Subject.DURATION:
+                return self._folded(item, self.durations)
         if item.alias is None:
             return self.count
+        if item.function is AggregateFunction.REACH:
+            return self.reached[item.alias]
         events = self.bound[item.alias]
         if item.attribute is None:
             return len(events)
@@ -386,6 +490,10 @@ class _Totals:
         numbers = [_exact(value) for value in read if value is not None]
         if absolute and item.function not in (AggregateFunction.MIN, AggregateFunction.MAX):
             numbers = [abs(number) for number in numbers]
+        return self._folded(item, numbers)
+
+    @staticmethod
+    def _folded(item: Aggregate, numbers: list[int | Fraction]) -> int | Fraction | None:
         match item.function:
             case AggregateFunction.SUM:
                 return sum(numbers)
@@ -404,6 +512,15 @@ def _bound(bindings: list[Binding], alias: str) -> list[Event]:
     if any(choice != choices[0] for choice in choices):
         raise AmbiguousBindingError(alias)
     return choices[0]
+
+
+def _longest_chain(spans: Iterable[tuple[int, int]]) -> int:
+    """The most of these (first, last) times of which each begins strictly after the one before has ended."""
+    longest: dict[tuple[int, int], int] = {}
+    for first, last in sorted(set(spans)):
+        ended = [length for (_, end), length in longest.items() if end < first]
+        longest[first, last] = 1 + max(ended, default=0)
+    return max(longest.values(), default=0)
 
 
 def _exact(value: float | Decimal) -> int | Fraction:

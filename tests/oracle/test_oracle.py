@@ -1,6 +1,9 @@
 """The oracle against numbers that a person can count, before it judges anybody else."""
 
+from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
+from random import Random
 
 import pytest
 
@@ -22,15 +25,20 @@ from hamlet_core.language.syntax import (
     IsNull,
     Like,
     Literal,
+    Mode,
     Negation,
     Not,
     Optional,
+    Or,
     Plus,
     Query,
     Seq,
+    Subject,
 )
+from tests.golden import harness
 from tests.oracle.expressions import evaluate
 from tests.oracle.oracle import AmbiguousBindingError, TooManyMatchesError, oracle_rows
+from tests.properties.patterns import positive
 
 A, B, N = Atom("A", "a"), Atom("B", "b"), Atom("N", "n")
 COUNT = Aggregate(AggregateFunction.COUNT)
@@ -44,6 +52,16 @@ def query(pattern, *returns, within=1000, slide=None, **clauses):
 def stream(text):
     """`A1 B2`: an A at 1, a B at 2."""
     return [{"t": int(word[1:]), "type": word[0]} for word in text.split()]
+
+
+def asked(text):
+    (only,) = parse_syntax(text).queries
+    return only
+
+
+def values(text, events, **how):
+    (row,) = oracle_rows(asked(text), stream(events), **how)
+    return row.values
 
 
 def counts(pattern, text, **clauses):
@@ -68,6 +86,102 @@ def counts(pattern, text, **clauses):
 )
 def test_counts_by_hand(pattern, text, count):
     assert counts(pattern, text) == {0: count}
+
+
+MODES = (Mode.ANY, Mode.NEXT, Mode.CONTIGUOUS)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "by_mode"),
+    [
+        (Plus(B), "B1 B2 B3", (7, 6, 6)),
+        (Plus(B), "B1 X2 B3 B4", (7, 6, 4)),
+        (Plus(B), "B1 B2 B2 B3", (11, 10, 10)),
+        (Seq((A, B)), "A1 X1 B2 X2 B2 B3", (3, 2, 2)),
+        (Seq((A, Optional(N), B)), "A1 N2 B3", (2, 1, 1)),
+        (Seq((A, Not(N), B)), "A1 N2 B3 A4 B5", (1, 1, 1)),
+        (Seq((A, B, Not(N))), "A1 B2 N3 B4", (1, 0, 0)),
+        (Plus(Seq((A, B))), "A1 B2 A3 B4", (4, 3, 3)),
+        (And(Plus(A), Seq((Atom("A", "x"), B))), "A1 B2 A3 B4", (9, 6, 4)),
+    ],
+)
+def test_modes_by_hand(pattern, text, by_mode):
+    assert tuple(counts(pattern, text, mode=mode).get(0, 0) for mode in MODES) == by_mode
+
+
+def test_what_a_leading_not_forbids_is_skipped_in_the_windows_that_see_it():
+    either = Seq((A, B)), Seq((Not(N), A, Atom("D", "d")))
+    assert counts(Or(either), "N1 A6 D7 B8", mode=Mode.NEXT, within=10, slide=5) == {0: 1, 5: 1}
+    assert counts(Or(either), "N1 A6 D7 B8", mode=Mode.ANY, within=10, slide=5) == {0: 1, 5: 2}
+
+
+def test_a_prefix_needs_what_stands_before_it_and_not_what_follows():
+    text = "RETURN REACH(a), REACH(b), REACH(c) PATTERN SEQ(A a, B b, NOT N n, C c, D d) WITHIN 99 s"
+    reached = {"REACH(a)": 1, "REACH(b)": 1, "REACH(c)": 0}
+    assert values(text, "A1 B2 N3 C4 D5") == reached
+    assert values(text, "A1 B2 N3") == reached
+    assert oracle_rows(asked(text), stream("B1 C2 D3")) == []
+
+
+def test_trends_that_follow_one_another_do_not_touch():
+    text = "RETURN COUNT(DISJOINT) PATTERN SEQ(A a, B b) WITHIN 99 s"
+    assert values(text, "A1 A3 B2 B2 A2 B4 A4 B6 A7 B9") == {"COUNT(DISJOINT)": 3}
+    assert values(text, "A1 B9 A2 B3 A3 B4 A4 B5") == {"COUNT(DISJOINT)": 2}
+
+
+def test_a_duration_is_in_ticks_or_in_seconds():
+    text = "RETURN {0}(DURATION) PATTERN SEQ(A a, B b) WITHIN 99 s"
+    whole = {name: values(text.format(name), "A1 B2 B7")[f"{name}(DURATION)"] for name in ("SUM", "AVG")}
+    assert whole == {"SUM": 7, "AVG": Fraction(7, 2)}
+    parts = values(text.format("MAX"), "A1 B2 B7", unit="ms", integer_time=False)
+    assert parts == {"MAX(DURATION)": Fraction(6, 1000)}
+
+
+GROWING = (COUNT, *(replace(COUNT, subject=item) for item in (Subject.PARTITIONS, Subject.DISJOINT)))
+"""What is never larger in a mode that allows less, as no REACH is."""
+
+
+@pytest.mark.parametrize("case", harness.load("matching"), ids=lambda case: case.name)
+def test_contiguous_is_within_next_and_next_within_any(case):
+    only = asked(case.text)
+    bound = sorted({atom.alias for atom in positive(only.pattern)})
+    returns = (*GROWING, *(Aggregate(AggregateFunction.REACH, alias) for alias in bound))
+    if isinstance(only.pattern, And):
+        returns = (COUNT,)
+    most, middle, least = (
+        {
+            (row.window_start, repr(row.group), label): value
+            for row in oracle_rows(replace(only, returns=returns, mode=mode), case.events)
+            for label, value in row.values.items()
+        }
+        for mode in MODES
+    )
+    assert least.keys() <= middle.keys() <= most.keys()
+    assert all(value <= most[key] for key, value in middle.items())
+    assert all(value <= middle[key] for key, value in least.items())
+
+
+EQUAL = [
+    ("(SEQ(A a, B b) OR SEQ(A a, C c))", "SEQ(A a, (B b OR C c))"),
+    ("SEQ(A x+, A y+)", "SEQ(A x, A y+)"),
+    ("SEQ(A a, B b*, C c)", "(SEQ(A a, B b+, C c) OR SEQ(A a, C c))"),
+    ("SEQ(A a?, NOT B b, C c)", "(SEQ(NOT B b, C c) OR SEQ(A a, NOT B b, C c))"),
+    ("(SEQ(A a, B b+))+", "SEQ(A a, (SEQ(B b+, A x))*, B y+)"),
+    ("((A a OR B b))+", "((A a+ OR B b+))+"),
+]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("one", "other"), EQUAL)
+def test_a_pattern_written_otherwise_has_the_same_trends(one, other, mode):
+    text = "RETURN COUNT(*), COUNT(DISJOINT), SUM(DURATION) PATTERN {} SEMANTICS {} WITHIN 6 s SLIDE 2 s"
+    for seed in range(40):
+        draw = Random(seed)
+        events = stream(" ".join(f"{draw.choice('AABBC')}{draw.randrange(9)}" for _ in range(8)))
+        first, second = (
+            oracle_rows(asked(text.format(pattern, mode.value)), events) for pattern in (one, other)
+        )
+        assert first == second, seed
 
 
 def test_windows_before_the_epoch_and_gaps_between_windows():
