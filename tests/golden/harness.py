@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,10 +16,11 @@ from typing import Any
 import pyarrow as pa
 
 CASES = Path(__file__).parent / "cases"
-FILES = ("paper", "corner", "random", "repeated", "workloads")
+FILES = ("paper", "corner", "random", "repeated", "workloads", "matching")
 PRIME = 2**61 - 1
 LARGEST = Fraction(float_info.max)
 TOLERANCE = Fraction(1, 10**9)
+_PLAIN = re.compile(r"-?\d+(\.\d*[1-9])?")
 
 Key = tuple[str, int, str, str]
 """query, window_start, group_key, aggregate"""
@@ -93,6 +95,12 @@ class Truth:
         """Whether it is a SUM or an average, which no arithmetic gives exactly over doubles."""
         return self.label.startswith(("SUM", "AVG"))
 
+    @property
+    def bound(self) -> Fraction:
+        """How far a scaled value may be from the true one: what never exceeds the number of events is exact."""
+        small = self.label.startswith(("REACH", "COUNT(PARTITIONS)", "COUNT(DISJOINT)"))
+        return Fraction(0) if small else TOLERANCE * abs(self.magnitude)
+
 
 def differences(
     result: pa.Table,
@@ -106,13 +114,13 @@ def differences(
     """What is wrong with a result of `run`: missing rows, rows too many, and wrong values; [] if it is right.
 
     `magnitudes` are the sums of absolute terms that bound the error of scaled results (default: the values);
-    `doubles` are attributes in DOUBLE columns, `scales` the scales of DECIMAL columns.
+    `doubles` are attributes in DOUBLE columns, `scales` the scales of DECIMAL columns and of DURATION.
     """
     rows = {row_key(row): row for row in result.to_pylist()}
     wrong = [f"missing {key}" for key in expected if key not in rows]
     wrong += [f"too many {key}" for key in rows if key not in expected]
     for key in expected.keys() & rows.keys():
-        name = key[3].rstrip(")").rpartition(".")[2]
+        name = "DURATION" if key[3].endswith("(DURATION)") else key[3].rstrip(")").rpartition(".")[2]
         magnitude = (magnitudes or expected)[key]
         truth = Truth(key[3], expected[key], magnitude, name in doubles, (scales or {}).get(name, 0))
         wrong += [f"{key}: {text}" for text in _CHECKS[arithmetic](truth, rows[key])]
@@ -132,8 +140,11 @@ def _exact(truth: Truth, row: Mapping[str, Any]) -> list[str]:
     true = None if truth.double and truth.total else truth.value
     found = None if row["exact"] is None else Fraction(row["exact"])
     complaints = [] if found == true else [f"exact is {row['exact']}, should be {true}"]
-    if truth.label.startswith("AVG") and found is not None and row["exact"] != str(found):
-        complaints.append(f"{row['exact']} is not reduced")
+    if truth.label.startswith("AVG"):
+        if found is not None and row["exact"] != str(found):
+            complaints.append(f"{row['exact']} is not reduced")
+    elif truth.label.endswith("(DURATION)") and found is not None and not _PLAIN.fullmatch(row["exact"]):
+        complaints.append(f"{row['exact']} is no decimal without trailing zeros")
     return complaints + _scaled(truth, row)
 
 
@@ -142,7 +153,7 @@ def _scaled(truth: Truth, row: Mapping[str, Any]) -> list[str]:
     if value is None:
         filled = [name for name in ("value", "sign", "log2") if row[name] is not None]
         return [f"{name} is {row[name]}, should be NULL" for name in filled]
-    bound = TOLERANCE * abs(truth.magnitude)
+    bound = truth.bound
     if (found is None) != (abs(value) > LARGEST) or (
         found is not None and abs(Fraction(found) - value) > bound
     ):
@@ -163,7 +174,7 @@ def _log2(value: int | Fraction) -> float:
 
 
 def _modular(truth: Truth, row: Mapping[str, Any]) -> list[str]:
-    counted = truth.label.startswith(("COUNT", "SUM")) and not truth.double
+    counted = truth.label.startswith(("COUNT", "REACH", "SUM")) and not truth.double
     true = int(truth.value * 10**truth.scale) % PRIME if counted else None
     return [] if row["fingerprint"] == true else [f"fingerprint is {row['fingerprint']}, should be {true}"]
 
