@@ -163,7 +163,8 @@ def magnitudes(workload: Workload, events: pa.Table, schema: EventSchema) -> dic
                 sums[part] = sums.get(part, Fraction(0)) + Fraction(number[0]) * Fraction(2) ** number[1]
     for one in analyse_workload(workload):
         for aggregate, alias in zip(one.query.aggregates, one.operands, strict=True):
-            if not aggregate.label.startswith(("SUM", "AVG")):
+            # Durations are never negative: what they add up to is its own magnitude.
+            if aggregate.subject is not None or not aggregate.label.startswith(("SUM", "AVG")):
                 continue
             for key, sums in merged.items():
                 if key[0] != one.query.name:

@@ -33,7 +33,7 @@ from hamlet_core.language.syntax import (
 )
 from tests.oracle.oracle import atoms
 from tests.properties import predicates
-from tests.properties.generation import SECOND
+from tests.properties.generation import OF_EVENTS, SECOND
 from tests.properties.patterns import positive
 from tests.properties.streams import Event, columns
 from tests.properties.workloads import Task, value
@@ -143,7 +143,7 @@ def _aggregates(random: Random, bound: list[str]) -> tuple[Aggregate, ...]:
     trends = Aggregate(AggregateFunction.COUNT)
     found = {trends.label: trends} if random.random() < 0.8 else {}
     for _ in range(random.choice((0, 0, 1, 1, 2)) if found else 1):
-        function, alias = random.choice(tuple(AggregateFunction)), random.choice(("b", "b", *bound))
+        function, alias = random.choice(OF_EVENTS), random.choice(("b", "b", *bound))
         item = Aggregate(function, alias, None if function is AggregateFunction.COUNT else "v")
         found.setdefault(item.label, item)
     return tuple(found.values())

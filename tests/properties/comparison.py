@@ -9,14 +9,17 @@ import pyarrow as pa
 
 import hamlet_core
 from hamlet_core import EventSchema, QueryMeaningError
+from hamlet_core.language.syntax import AggregateFunction
 from tests.golden import harness
-from tests.oracle.oracle import AmbiguousBindingError, oracle_rows
+from tests.oracle.oracle import MICROSECONDS, AmbiguousBindingError, oracle_rows
 from tests.properties.generation import Case
 from tests.properties.patterns import may_be_ambiguous
 from tests.properties.streams import columns
 
 SCHEMA = EventSchema(time="t", type="type")
 SCALE = 2
+MICROSECOND = 6
+"""The scale of seconds in which a duration between timestamps is exact."""
 TYPES: Mapping[str, pa.DataType] = {
     "v": pa.int64(),
     "u": pa.int64(),
@@ -34,7 +37,7 @@ def table(case: Case) -> pa.Table:
     events = harness.table(case.events, {name: TYPES[name] for name in read})
     if case.integer_time:
         return events
-    times = events["t"].cast(pa.timestamp("s")).cast(pa.timestamp("us"))
+    times = events["t"].cast(pa.timestamp(case.unit)).cast(pa.timestamp("us"))
     return events.set_column(events.column_names.index("t"), "t", times)
 
 
@@ -42,9 +45,11 @@ def expected(case: Case, limit: int = 60_000) -> tuple[Values, Values]:
     """Exact values and their magnitudes by enumeration."""
     values: Values = {}
     magnitudes: Values = {}
+    how = {"unit": case.unit, "integer_time": case.integer_time, "limit": limit}
     for query in case.workload.queries:
-        for row in oracle_rows(query, case.events, integer_time=case.integer_time, limit=limit):
-            place = (query.name, row.window_start, harness.group_key(row.group))
+        for row in oracle_rows(query, case.events, **how):
+            start = row.window_start * MICROSECONDS[case.unit] // MICROSECONDS["s"]
+            place = (query.name, start, harness.group_key(row.group))
             values.update({(*place, label): value for label, value in row.values.items()})
             magnitudes.update({(*place, label): value for label, value in row.magnitudes.items()})
     return values, magnitudes
@@ -69,6 +74,7 @@ def disagreements(case: Case, engines: tuple[str, ...], arithmetics: tuple[str, 
     except AmbiguousBindingError:
         return [f"{engine} accepts an ambiguous alias" for engine in engines if not _refused(case, engine)]
     found: list[str] = []
+    scales = {"m": SCALE, "DURATION": 0 if case.integer_time else MICROSECOND}
     for engine in engines:
         for arithmetic in arithmetics:
             try:
@@ -77,7 +83,7 @@ def disagreements(case: Case, engines: tuple[str, ...], arithmetics: tuple[str, 
                 found += [] if _rightly(case, error) else [f"{engine} refuses: {error}"]
             else:
                 wrong = harness.differences(
-                    result, values, arithmetic, magnitudes, doubles=("d",), scales={"m": SCALE}
+                    result, values, arithmetic, magnitudes, doubles=("d",), scales=scales
                 )
                 found += [f"{engine}, {arithmetic}: {text}" for text in wrong]
     return found
@@ -93,7 +99,9 @@ def _refused(case: Case, engine: str) -> bool:
 
 def _rightly(case: Case, error: QueryMeaningError) -> bool:
     return error.code == "E114" and any(
-        item.alias is not None and may_be_ambiguous(query.pattern, item.alias)
+        item.alias is not None
+        and item.function is not AggregateFunction.REACH
+        and may_be_ambiguous(query.pattern, item.alias)
         for query in case.workload.queries
         for item in query.aggregates
     )

@@ -24,6 +24,7 @@ from hamlet_core.language.syntax import (
     Like,
     Literal,
     Minus,
+    Mode,
     Negation,
     Not,
     Optional,
@@ -55,6 +56,14 @@ CLAUSES = frozenset(
     }
 )  # fmt: skip
 AGGREGATES = frozenset({"COUNT(*)", "COUNT(E)", "SUM", "AVG", "MIN", "MAX"})
+MODES = frozenset(mode.value for mode in Mode)
+OF_TRENDS = frozenset(
+    {
+        "COUNT(PARTITIONS)", "COUNT(DISJOINT)", "REACH(E)", "SUM(DURATION)", "AVG(DURATION)", "MIN(DURATION)",
+        "MAX(DURATION)",
+    }
+)  # fmt: skip
+"""Aggregates over trends and partitions; with the modes they are drawn in `matching` alone."""
 
 
 def walk(node: Any) -> Iterator[Any]:
@@ -78,7 +87,13 @@ def _parts(kind: type) -> tuple[str, ...]:
 def constructs(query: Query) -> frozenset[str]:
     """The names of everything a query uses."""
     return frozenset(
-        (*_operators(query.pattern), *_negations(query.pattern), *_clauses(query), *_returns(query))
+        (
+            *_operators(query.pattern),
+            *_negations(query.pattern),
+            query.mode.value,
+            *_clauses(query),
+            *_returns(query),
+        )
     )
 
 
@@ -181,5 +196,7 @@ def _forms(conjunct: Any) -> Iterator[str]:
 
 def _returns(query: Query) -> Iterator[str]:
     for item in query.aggregates:
-        name = item.function.value
-        yield name if item.attribute else "COUNT(*)" if item.alias is None else "COUNT(E)"
+        if item.alias is None:
+            yield item.label
+        else:
+            yield item.function.value if item.attribute else f"{item.function.value}(E)"

@@ -30,6 +30,14 @@ from tests.properties.shapes import neighbours
 from tests.properties.streams import Event, long_stream, stream
 
 SECOND = 1_000_000
+OF_EVENTS = (
+    AggregateFunction.COUNT,
+    AggregateFunction.SUM,
+    AggregateFunction.AVG,
+    AggregateFunction.MIN,
+    AggregateFunction.MAX,
+)
+"""The functions over events of an alias."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,8 @@ class Case:
     workload: Workload
     events: tuple[Event, ...]
     integer_time: bool = True
+    unit: str = "s"
+    """Of the times of the events."""
 
     def __repr__(self) -> str:
         """What a person needs to see of a failure."""
@@ -121,7 +131,7 @@ def _aggregates(random: Random, asked: Pattern) -> tuple[Aggregate, ...]:
     found = {trends.label: trends} if random.random() < 0.85 else {}
     for _ in range(random.randint(0 if found else 1, 4)):
         alias = random.choice(clear)
-        function = random.choice(tuple(AggregateFunction))
+        function = random.choice(OF_EVENTS)
         if function is AggregateFunction.COUNT:
             item = Aggregate(function, alias)
         else:

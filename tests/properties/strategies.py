@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.properties import generation
+from tests.properties import generation, matching
 from tests.properties.streams import strangers
 
 randoms = st.randoms(use_true_random=False, note_method_calls=False)
@@ -24,6 +24,12 @@ cases = _drawn(generation.case)
 
 workload_cases = _drawn(generation.workload_case)
 """Two or three legal queries over one stream."""
+
+matching_cases = _drawn(matching.case)
+"""A legal query of any mode and with any aggregates, with a small stream."""
+
+matching_workload_cases = _drawn(matching.workload_case)
+"""Two or three of them over one stream."""
 
 streams = _drawn(strangers)
 """A few events with every attribute, for queries that do not read their type."""
