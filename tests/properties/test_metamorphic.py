@@ -34,6 +34,17 @@ def answers(case, engine, events=None, schema=comparison.SCHEMA):
 @quick(40)
 @given(strategies.workload_cases)
 def test_other_queries_change_nothing(engine, case):
+    each_by_itself(case, engine)
+
+
+@quick(30)
+@given(strategies.matching_workload_cases)
+def test_queries_of_other_modes_change_nothing(engine, case):
+    each_by_itself(case, engine)
+
+
+def each_by_itself(case, engine):
+    """Queries asked together have the answers that each has alone."""
     together = answers(case, engine)
     apart = [
         answers(replace(case, workload=Workload((query,))), engine, comparison.table(case))
@@ -54,6 +65,13 @@ def test_events_of_other_types_change_nothing(engine, case, others):
 @quick(40)
 @given(strategies.cases, strategies.randoms)
 def test_the_order_of_rows_changes_nothing(engine, case, random):
+    shuffled = random.sample(case.events, len(case.events))
+    assert answers(replace(case, events=tuple(shuffled)), engine) == answers(case, engine)
+
+
+@quick(30)
+@given(strategies.matching_cases, strategies.randoms)
+def test_the_order_of_rows_changes_nothing_in_any_mode(engine, case, random):
     shuffled = random.sample(case.events, len(case.events))
     assert answers(replace(case, events=tuple(shuffled)), engine) == answers(case, engine)
 
@@ -140,6 +158,17 @@ def test_names_of_types_change_nothing(engine, case):
 @quick(60)
 @given(strategies.workload_cases)
 def test_splitting_by_partition_and_merging_is_the_identity(engine, case):
+    split_and_merged(case, engine)
+
+
+@quick(40)
+@given(strategies.matching_workload_cases)
+def test_splitting_and_merging_is_the_identity_in_every_mode(engine, case):
+    split_and_merged(case, engine)
+
+
+def split_and_merged(case, engine):
+    """The partial results of partitions, merged, are the answer to all of them."""
     for query in case.workload.queries:
         single = replace(case, workload=Workload((query,)))
         whole = comparison.table(single)
