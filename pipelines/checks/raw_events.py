@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from hamlet_core import EventSchema, QueryPlan
+from hamlet_core.template.plan import types_read
 from pipelines.spans import Span
 from resources import tables
 from resources.data_files import parquet
@@ -29,7 +30,8 @@ Group = tuple[tuple[str, Any], ...]
 class Place:
     """The events that one (query, window, group) can see; times are microseconds from the epoch."""
 
-    types: frozenset[str]
+    types: frozenset[str] | None
+    """None: of all types."""
     start: int
     end: int
     group: Group
@@ -62,7 +64,8 @@ class RawEvents:
         files = warehouse.files("events", version)
         paths = [file.path for file in files if first <= file.partition["day"] <= last]
         rows = parquet(paths, types)
-        wanted = pc.field("event_type").isin(sorted({name for plan in plans for name in plan.types}))
+        named = types_read(plans)
+        wanted = pc.scalar(True) if named is None else pc.field("event_type").isin(sorted(named))
         if start is not None:
             wanted &= pc.field("event_time") >= pa.scalar(start, tables.TIMESTAMP)
         if end is not None:
@@ -111,11 +114,11 @@ def _inside(batch: pa.RecordBatch, places: Sequence[Place]) -> Iterator[tuple[in
     if not len(times):
         return
     earliest, latest = times.min(), times.max()
-    typed: dict[frozenset[str], np.ndarray] = {}
+    typed: dict[frozenset[str] | None, np.ndarray] = {None: np.ones(len(times), np.bool_)}
     for number, place in enumerate(places):
         if place.start > latest or place.end <= earliest:
             continue
-        if place.types not in typed:
+        if place.types is not None and place.types not in typed:
             among = pc.is_in(batch.column("event_type"), value_set=pa.array(sorted(place.types), pa.string()))
             typed[place.types] = np.asarray(among)
         rows = np.flatnonzero((times >= place.start) & (times < place.end) & typed[place.types])

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from hamlet_core import QueryPlan
 from hamlet_core.pattern.conditions import attributes
+from hamlet_core.template.plan import types_read
 from hamlet_core.windows import WindowSpec
 from pipelines.checks.raw_events import Group, Place, RawEvents, group_of_key
 from pipelines.spans import Span, microseconds, moment
@@ -57,7 +58,8 @@ class Sample:
 
     def place(self, plan: QueryPlan) -> Place:
         """Where its events are."""
-        return Place(plan.types, microseconds(self.window_start), microseconds(self.window_end), self.group)
+        start, end = microseconds(self.window_start), microseconds(self.window_end)
+        return Place(types_read([plan]), start, end, self.group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ def from_events(
 def _candidates(
     batch: pa.RecordBatch, ranks: np.ndarray, plan: QueryPlan, most: int, below: int | None
 ) -> Iterator[tuple[int, int, Group]]:
-    """(rank, time, group) of the events of the batch that a query reads, of the lowest ranks."""
+    """(rank, time, group) of the events of the batch whose type a query names, of the lowest ranks."""
     among = pc.is_in(batch.column("event_type"), value_set=pa.array(sorted(plan.types), pa.string()))
     wanted = np.asarray(among)
     places = np.flatnonzero(wanted if below is None else wanted & (ranks < np.uint64(below)))

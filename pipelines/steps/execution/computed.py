@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from hamlet_core import QueryPlan, write_query
+from hamlet_core.template.plan import types_read
 from hamlet_core.windows import WindowSpec
 from pipelines.settings import JobSettings
 from pipelines.spans import Partition, Span, microseconds
@@ -154,7 +155,7 @@ def late_entries(warehouse: Warehouse, settings: JobSettings, entries: Sequence[
         removed = _days([day for ingest, day in gone if ingest > since])
         for entry in asked:
             plan = plans[entry.query]
-            times = [found for name, found in arrived.items() if name in plan.types]
+            times = [found for name, found in arrived.items() if plan.reads(name)]
             spans = [*((found, found) for found in times), removed]
             if any(_reads(plan, settings.origin, entry.partition, *span) for span in spans):
                 yield entry
@@ -204,7 +205,8 @@ def _arrived(
     """Distinct times of the events, by type, that came in after `since` and may matter to one of the entries."""
     wanted = pc.field("ingested_at") > pa.scalar(since, tables.TIMESTAMP)
     read = [plans[entry.query] for entry in entries]
-    wanted &= pc.field("event_type").isin(sorted({name for plan in read for name in plan.types}))
+    if (named := types_read(read)) is not None:
+        wanted &= pc.field("event_type").isin(sorted(named))
     bounds = [
         Span((entry.partition,)).reads([(plan.within, plan.slide)], origin)
         for entry, plan in zip(entries, read, strict=True)

@@ -13,6 +13,7 @@ from pyspark.sql.functions import col, lit
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from hamlet_core import QueryPlan
+from hamlet_core.template.plan import types_read
 from pipelines.steps.execution.stages import Stage
 from pipelines.steps.execution.task_rows import (
     TASK_SCHEMA,
@@ -99,10 +100,11 @@ class FrameEvents:
         return Stage(placed, body)
 
     def _wanted(self, plans: tuple[QueryPlan, ...], shared: TaskInput) -> DataFrame:
-        """The events whose type a query names; those without a time or type too, which are refused later."""
-        events, kind = self.events, shared.schema.type
-        if kind is None:
+        """The events whose type matters to a query; those without a time or type too, which are refused later."""
+        events, kind, types = self.events, shared.schema.type, types_read(plans)
+        if kind is None or types is None:
             return events
-        types = sorted({name for plan in plans for name in plan.types})
         column, time = col(quoted(kind)), col(quoted(shared.schema.time))
-        return events.where(column.isin([lit(name) for name in types]) | column.isNull() | time.isNull())
+        return events.where(
+            column.isin([lit(name) for name in sorted(types)]) | column.isNull() | time.isNull()
+        )

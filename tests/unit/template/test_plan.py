@@ -7,6 +7,7 @@ import pytest
 
 from hamlet_core import EventSchema, explain, plan
 from hamlet_core.describe.warnings import advice
+from hamlet_core.template.plan import types_read
 
 
 def one(text: str):
@@ -83,3 +84,19 @@ def test_explain_shows_advice_for_a_table_and_not_for_a_schema():
     warning = "warning: query q: no event is of type Z"
     assert warning in explain(text, table=table())
     assert "warning" not in explain(text, table=table().schema)
+
+
+def test_a_contiguous_query_reads_every_type_and_names_those_of_its_pattern():
+    modes = {name: one(f"PATTERN SEQ(A a, NOT N n, B b) SEMANTICS {name}") for name in ("next", "contiguous")}
+    plain = one("PATTERN SEQ(A a, C c)")
+    assert (plain.every_type, modes["next"].every_type, modes["contiguous"].every_type) == (
+        False,
+        False,
+        True,
+    )
+    assert modes["contiguous"].types == {"A", "N", "B"}
+    assert [modes["contiguous"].reads(name) for name in "AZ"] == [True, True]
+    assert [plain.reads(name) for name in "AZ"] == [True, False]
+    assert types_read([plain, modes["next"]]) == {"A", "B", "C", "N"}
+    assert types_read([plain, modes["contiguous"]]) is None
+    assert types_read([]) == frozenset()
