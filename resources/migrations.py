@@ -40,7 +40,10 @@ MIGRATIONS: Mapping[str, tuple[Migration, ...]] = {
         Migration(("replaces", "removed_days")),
         Migration(("faults",)),
     ),
-    tables.PLAN.name: (Migration(("position",), tables.PLAN.checks),),
+    tables.PLAN.name: (
+        Migration(("position",), tables.PLAN.checks[:3]),
+        Migration(("mode",), tables.PLAN.checks[3:]),
+    ),
     tables.DECISIONS.name: (
         Migration(checks=tables.DECISIONS.checks[:1]),
         Migration(

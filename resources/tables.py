@@ -165,7 +165,7 @@ PLAN = Table(
         Column("workload_hash", pa.string(), "SHA-256 of the canonical text of the workload"),
         Column("query", pa.string(), "label of the query"),
         Column("text", pa.string(), "canonical text of the query"),
-        Column("types", pa.list_(pa.string()), "event types it reads"),
+        Column("types", pa.list_(pa.string()), "event types it names; by time, a contiguous query reads all"),
         Column("columns", pa.list_(pa.string()), "attributes it reads besides time and type"),
         Column(
             "partition", pa.list_(pa.string()), "equivalence and GROUP-BY attributes: trends never cross them"
@@ -175,11 +175,16 @@ PLAN = Table(
         Column("explanation", pa.string(), "every stage of the plan, for people"),
         Column("run_id", pa.string(), "the run that planned it"),
         Column("position", pa.int32(), "place of the query in the text, from 0"),
+        Column("mode", pa.string(), "which events a step of a trend may skip, as SEMANTICS says it"),
     ),
     checks=(
         known("workload", "workload_hash", "query", "text", "run_id"),
         Check("windows_have_a_length", "within_us > 0 AND slide_us > 0"),
         Check("position_counts", "position IS NULL OR position >= 0"),
+        Check(
+            "mode_is_one",
+            "mode IS NULL OR mode IN ('skip-till-any-match', 'skip-till-next-match', 'contiguous')",
+        ),
     ),
 )
 

@@ -42,14 +42,6 @@ def types_read(plans: Iterable[QueryPlan]) -> frozenset[str] | None:
     return frozenset[str]().union(*(plan.types for plan in found))
 
 
-def types_read(plans: Iterable[QueryPlan]) -> frozenset[str] | None:
-    """The types whose events some of the queries read; None where one reads those of every type."""
-    plans = tuple(plans)
-    if any(plan.every_type for plan in plans):
-        return None
-    return frozenset().union(*(plan.types for plan in plans))
-
-
 def plan_query(analysed: AnalysedQuery) -> QueryPlan:
     """The plan of one query."""
     query = analysed.query

@@ -43,6 +43,7 @@ def plan_rows(workload: NamedWorkload, run_id: str) -> list[dict[str, object]]:
             "explanation": explain(replace(parsed, queries=(query.query,))),
             "run_id": run_id,
             "position": position,
+            "mode": query.query.mode.value,
         }
         for position, query in enumerate(workload.plans)
     ]

@@ -70,6 +70,7 @@ BAD = [
     ("workload_plan", "known", {"text": None}),
     ("workload_plan", "windows_have_a_length", {"slide_us": 0}),
     ("workload_plan", "position_counts", {"position": -1}),
+    ("workload_plan", "mode_is_one", {"mode": "next"}),
     ("computed_partitions", "known", {"events_until": None}),
     ("trend_aggregates", "known", {"group_key": None}),
     ("trend_aggregates", "windows_have_a_length", {"window_start": NOW + timedelta(hours=13)}),
@@ -176,7 +177,7 @@ def make_old(spark, old: Warehouse, new: Warehouse) -> None:
     for table in tables.ALL:
         if table is tables.COMPUTED_PARTITIONS:  # there was no such table
             continue
-        frame = new.read(spark, table.name).drop("position", "days", "size", "modified")
+        frame = new.read(spark, table.name).drop("position", "mode", "days", "size", "modified")
         if table is tables.DECISIONS:
             frame = frame.drop(*(name for one in MIGRATIONS[table.name] for name in one.columns))
         builder = DeltaTable.create(spark).location(old.path_of(table.name)).addColumns(frame.schema)
