@@ -6,7 +6,7 @@ Column types are not looked at, so that what a table tells (which conditions can
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hamlet_core.algebra.aggregates import LATTICE, Component, Role, components
 from hamlet_core.algebra.arithmetic import ARITHMETICS
@@ -19,7 +19,7 @@ from hamlet_core.engines.hamlet.program.builder import builder_of
 from hamlet_core.engines.hamlet.program.groups import Finder, Group
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.template.access import Access, access_paths
-from hamlet_core.template.sharable import window_of
+from hamlet_core.template.sharable import folded_alone, window_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,12 @@ def graphlet_plans(
     workload: Sequence[AnalysedQuery], *, everywhere: bool = False
 ) -> tuple[GraphletPlan, ...]:
     """In the order of the classes of the workload, and of the queries in each; `everywhere` as in `Sharing`."""
-    return tuple(plan for own in classes_of(workload) for plan in _of_class(own, everywhere))
+    places = [place for place, one in enumerate(workload) if not folded_alone(one)]
+    return tuple(
+        replace(plan, queries=tuple(places[query] for query in plan.queries))
+        for own in classes_of([workload[place] for place in places])
+        for plan in _of_class(own, everywhere)
+    )
 
 
 def _of_class(own: QueryClass, everywhere: bool) -> Iterator[GraphletPlan]:

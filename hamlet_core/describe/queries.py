@@ -15,7 +15,7 @@ from hamlet_core.engines.two_step import TREND_LIMIT
 from hamlet_core.execution import check_columns, plan
 from hamlet_core.language.literals import duration_text
 from hamlet_core.language.parser import parse_syntax
-from hamlet_core.language.syntax import AggregateFunction, Atom, Pattern, Workload
+from hamlet_core.language.syntax import AggregateFunction, Atom, Mode, Pattern, Workload
 from hamlet_core.language.writer import write_pattern, write_query
 from hamlet_core.pattern.automaton import Automaton, Gap
 from hamlet_core.pattern.construction import negated_patterns
@@ -96,25 +96,31 @@ def _section(
     engine: str,
     planned: PlannedQuery | None,
 ) -> Iterator[str]:
+    alone = planned is not None and planned.path is Path.REFERENCE
+    folding = "greta" if alone else engine
     yield f"== query {plan.name} =="
     yield write_query(analysed.query).rstrip()
     yield ""
-    yield f"reads types    {', '.join(sorted(plan.types))}"
+    yield f"reads types    {_types(plan)}"
     yield f"reads columns  {', '.join(_column(name, kinds) for name in plan.columns) or 'time and type only'}"
     yield f"partition      {_partition(plan)}"
     yield f"windows        {_windows(plan)}"
+    if analysed.query.mode is not Mode.ANY:
+        yield f"semantics      {analysed.query.mode.value}: {_MODES[analysed.query.mode]}"
     yield f"counts         {_counting(analysed)}"
-    yield f"engine         {engine}: {_ENGINES[engine]}"
+    yield f"engine         {engine}: {_ENGINES[folding]}"
     if planned:
         yield f"path           {path_text(planned)}"
-    yield f"memory         {'; '.join(_memory(analysed, engine, planned))}"
+    yield f"memory         {'; '.join(_memory(analysed, folding, None if alone else planned))}"
     yield f"exact          {_exact(analysed, kinds)}"
     yield ""
-    if engine == "two_step":
+    if folding == "two_step":
         yield "automaton: the steps of a trend"
+    elif analysed.query.mode is not Mode.ANY:
+        yield "automaton: the steps of a trend, and which older events of the window each looks at"
     else:
         yield "automaton: the steps of a trend, and what an event costs for each (n: older events of the window)"
-    yield from _drawn(analysed, engine)
+    yield from _drawn(analysed, folding)
     yield ""
     yield "```mermaid"
     yield from mermaid(analysed)
@@ -129,6 +135,29 @@ _ENGINES = {
         f"every event; raises beyond {TREND_LIMIT:,} in one window"
     ),
 }
+
+
+_MODES = {
+    Mode.NEXT: "a step goes to the earliest event that prolongs the trend, and skips what does not",
+    Mode.CONTIGUOUS: "a step skips no event of the partition, of whatever type",
+}
+
+_LOOKS_AT = {
+    Mode.ANY: "all older ones",
+    Mode.NEXT: "those that still wait, each taken once",
+    Mode.CONTIGUOUS: "those of the last time stamp of the partition",
+}
+"""By the mode that matches a pattern: which older events a step looks at."""
+
+_KEPT = {
+    Mode.NEXT: "totals of the events of a window that still wait",
+    Mode.CONTIGUOUS: "totals of the events of one time stamp",
+}
+
+
+def _types(plan: QueryPlan) -> str:
+    names = ", ".join(sorted(plan.types))
+    return f"every type, by its time; the pattern names {names}" if plan.every_type else names
 
 
 def _column(name: str, kinds: Mapping[str, tuple[Kind, int]]) -> str:
@@ -149,6 +178,10 @@ def _windows(plan: QueryPlan) -> str:
 
 
 def _counting(analysed: AnalysedQuery) -> str:
+    if analysed.query.mode is Mode.NEXT:
+        return (
+            "sequences of events: what prolongs one is asked of all its paths through the automaton together"
+        )
     if not analysed.ambiguous:
         return "paths of the automaton: no sequence of events has two"
     sets = position_sets(analysed)
@@ -171,15 +204,19 @@ def _lines(
 ) -> Iterator[tuple[str, str]]:
     """(step, cost and conditions) of every start, edge and end, then those of each negated pattern, labelled."""
     names = _names(automaton)
-    priced = engine != "two_step"
-    costs = _costs(analysed, automaton, engine)
+    priced = engine != "two_step" and analysed.query.mode is Mode.ANY
+    costs = (
+        _looks(analysed, automaton)
+        if engine != "two_step" and not priced
+        else _costs(analysed, automaton, engine)
+    )
     for start in automaton.starts:
         yield (
             f"  start -> {names[start.position]}",
             _noted("O(1)" * priced, _gap(start.gap, label, "before it")),
         )
     for edge, cost in zip(automaton.edges, costs, strict=True):
-        notes = (cost * priced, _gap(edge.gap, label, "in between"))
+        notes = (cost * (engine != "two_step"), _gap(edge.gap, label, "in between"))
         yield f"  {names[edge.source]} -> {names[edge.target]}", _noted(*notes)
     for end in automaton.ends:
         yield f"  {names[end.position]} -> end", _noted("O(1)" * priced, _gap(end.gap, label, "after it"))
@@ -211,6 +248,14 @@ def _costs(analysed: AnalysedQuery, automaton: Automaton, engine: str) -> Iterat
         yield f"{cost}, because of {step.because}" if step.because else cost
 
 
+def _looks(analysed: AnalysedQuery, automaton: Automaton) -> Iterator[str]:
+    """Which older events each edge looks at; a negated pattern is matched by any, whatever the mode."""
+    mode = analysed.query.mode if automaton is analysed.automaton else Mode.ANY
+    for edge in automaton.edges:
+        conditions = conditions_text(analysed, automaton, edge)
+        yield _LOOKS_AT[mode] + (f", if {conditions}" if conditions else "")
+
+
 def _gap(gap: Gap, label: str, where: str) -> str:
     absent = " and ".join(f"no {label}{index}" for index in sorted(gap))
     return f"{absent} {where}" if absent else ""
@@ -221,6 +266,9 @@ def _memory(analysed: AnalysedQuery, engine: str, planned: PlannedQuery | None) 
     yield "the input"
     if engine == "two_step":
         yield "one trend at a time, and every match of a negated pattern in the window"
+        return
+    if kept := _KEPT.get(analysed.query.mode):
+        yield kept
         return
     automaton = analysed.automaton
     each = " and open window" if planned else ""
@@ -250,7 +298,7 @@ def _exact(analysed: AnalysedQuery, kinds: Mapping[str, tuple[Kind, int]]) -> st
     sums = [
         aggregate
         for aggregate in analysed.query.aggregates
-        if aggregate.function in (AggregateFunction.SUM, AggregateFunction.AVG)
+        if aggregate.function in (AggregateFunction.SUM, AggregateFunction.AVG) and aggregate.subject is None
     ]
     doubles = [one.label for one in sums if kinds.get(one.attribute or "", (None, 0))[0] is Kind.DOUBLE]
     if doubles:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import assert_never
 
 from hamlet_core.describe.template import names_of, template_lines, template_mermaid
 from hamlet_core.language.literals import duration_text
@@ -21,7 +22,7 @@ def workload_lines(
     """
     yield "== workload =="
     queries, classes = _number(len(plan.queries), "query", "queries"), len(plan.classes)
-    yield f"{queries} in {_number(classes, 'class', 'classes')} of equal partitions, one pass over the events"
+    yield f"{queries} in {_number(classes, 'class', 'classes')} of equal partitions, {_passes(plan)}"
     for place, one in enumerate(plan.classes):
         yield ""
         yield f"-- class {place + 1} --"
@@ -35,9 +36,22 @@ def workload_lines(
 
 def path_text(query: PlannedQuery) -> str:
     """The path of a query and the reason for it."""
-    if query.path is Path.BURSTS:
-        return "bursts: events of one type in a row are folded at once"
-    return f"events: one by one, because of {'; '.join(query.reasons)}"
+    reasons = "; ".join(query.reasons)
+    match query.path:
+        case Path.BURSTS:
+            return "bursts: events of one type in a row are folded at once"
+        case Path.EVENTS:
+            return f"events: one by one, because of {reasons}"
+        case Path.REFERENCE:
+            return f"reference: by itself and one by one, because of {reasons}"
+    assert_never(query.path)
+
+
+def _passes(plan: WorkloadPlan) -> str:
+    alone = [query.name for query in plan.queries if query.path is Path.REFERENCE]
+    if len(alone) == len(plan.queries):
+        return "one pass over the events each"
+    return "one pass over the events" + (f", and one each for {_list(alone)}" if alone else "")
 
 
 def _class(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from hamlet_core.language.syntax import Aggregate, AggregateFunction, Pattern, Plus
+from hamlet_core.language.syntax import Aggregate, AggregateFunction, Mode, Pattern, Plus
 from hamlet_core.language.writer import write_pattern
 from hamlet_core.pattern.automaton import Automaton
 from hamlet_core.pattern.meaning import AnalysedQuery
@@ -98,6 +98,17 @@ def window_of(analysed: AnalysedQuery) -> WindowSpec:
     return WindowSpec(analysed.query.within.microseconds, analysed.query.slide.microseconds)
 
 
+def folded_alone(analysed: AnalysedQuery) -> tuple[str, ...]:
+    """What of a query only the reference fold knows: a matching mode, aggregates over trends and partitions."""
+    mode = analysed.query.mode
+    aggregates = (
+        one.label
+        for one in analysed.query.aggregates
+        if one.subject is not None or one.function is AggregateFunction.REACH
+    )
+    return (*([] if mode is Mode.ANY else [f"SEMANTICS {mode.value}"]), *aggregates)
+
+
 def sharable_sets(workload: Sequence[AnalysedQuery]) -> tuple[SharableSet, ...]:
     """Every sharable set with two or more queries, in the order in which the workload names them.
 
@@ -136,6 +147,8 @@ def refusals(analysed: AnalysedQuery) -> tuple[str, ...]:
 
 
 def _whole_refusal(analysed: AnalysedQuery) -> str:
+    if alone := folded_alone(analysed):
+        return ", ".join(alone)
     if analysed.automaton.sides > 1:
         return "AND of patterns"
     if not kleene_bodies(analysed.query.pattern):

@@ -13,6 +13,7 @@ from hamlet_core.template.access import Step, access_paths
 from hamlet_core.template.merged import MergedTemplate, merge
 from hamlet_core.template.sharable import (
     SharableSet,
+    folded_alone,
     partition_of,
     refusals,
     sharable_sets,
@@ -22,12 +23,14 @@ from hamlet_core.windows import Panes, WindowSpec
 
 
 class Path(Enum):
-    """How the compiled engine folds the events of a query."""
+    """How the events of a query are folded."""
 
     BURSTS = "bursts"
     """Runs of equal-type events at once: a path is a trend, and no step asks for the pair of events."""
     EVENTS = "events"
     """Event by event: ordered trees, scans, sets of positions, nested negation."""
+    REFERENCE = "reference"
+    """Event by event and query by query, as the reference engine does it, without kernels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,8 @@ def _class(
 
 
 def _planned(analysed: AnalysedQuery, place: int, *, shared: bool) -> PlannedQuery:
-    reasons = tuple(_reasons(analysed))
+    by_reference = folded_alone(analysed)
+    reasons = by_reference or tuple(_reasons(analysed))
     alone = refusals(analysed)
     if not alone and not shared:
         alone = (
@@ -125,7 +129,7 @@ def _planned(analysed: AnalysedQuery, place: int, *, shared: bool) -> PlannedQue
     return PlannedQuery(
         analysed.query.name,
         place,
-        Path.EVENTS if reasons else Path.BURSTS,
+        Path.REFERENCE if by_reference else Path.EVENTS if reasons else Path.BURSTS,
         reasons,
         access_paths(analysed),
         alone,

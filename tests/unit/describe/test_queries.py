@@ -34,6 +34,16 @@ EVENTS = pa.table(
 ADJACENT = "RETURN COUNT(*), MAX(b.v) PATTERN SEQ(A a, B b+) WHERE b.v < NEXT(b).v WITHIN 10 s SLIDE 4 s"
 NEGATED_SEQUENCE = "RETURN COUNT(*) PATTERN SEQ(NOT M, A a+, NOT SEQ(C c, NOT X x, D d+), B b?) WHERE c.v > NEXT(d).v WITHIN 1 h"
 AMBIGUOUS_SCAN = "RETURN COUNT(*) PATTERN SEQ(A x+, NOT N n, A y+) WITHIN 10 s"
+NEXT = """
+funnel: RETURN COUNT(PARTITIONS), REACH(c), AVG(DURATION) PATTERN SEQ(View v, Cart c+, NOT SEQ(Drop d, Leave l), Pay p)
+  SEMANTICS skip-till-next-match WHERE [user] AND c.price < NEXT(c).price WITHIN 1 h
+"""
+MODES = f"""
+plain: RETURN COUNT(*) PATTERN SEQ(View v, Cart c+) WHERE [user] WITHIN 1 h
+{NEXT}
+close: RETURN district, COUNT(*), SUM(c.v) PATTERN SEQ(View v, Cart c+) SEMANTICS contiguous WHERE [user] GROUP-BY district WITHIN 1 h
+reach: RETURN REACH(c) PATTERN SEQ(View v, Cart c+) WHERE [user] AND v.price < NEXT(c).price WITHIN 1 h
+"""
 WORKLOAD = (
     "one: RETURN COUNT(*) PATTERN A WITHIN 1 s\ntwo: RETURN COUNT(*) PATTERN (A OR SEQ(B, C?)) WITHIN 2 s"
 )
@@ -77,6 +87,9 @@ EXPLAINED = {
         "three: RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 10 s"
     ),
     "workload": lambda: explain(WORKLOAD),
+    "modes": lambda: explain(MODES),
+    "greta_next": lambda: explain(NEXT, engine="greta"),
+    "two_step_next": lambda: explain(NEXT, engine="two_step"),
     "greta_adjacent": lambda: explain(ADJACENT, engine="greta"),
     "greta_negated_sequence": lambda: explain(NEGATED_SEQUENCE, engine="greta"),
     "greta_ambiguous_scan": lambda: explain(AMBIGUOUS_SCAN, engine="greta"),

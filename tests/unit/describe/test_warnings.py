@@ -76,3 +76,16 @@ def test_a_table_of_one_type(table):
         "query q: no event is of type Z",
     )
     assert WARNINGS[0] in advice(PLANS, table.slice(0, 2), schema)
+
+
+def test_a_contiguous_query_is_told_of_the_types_that_it_names_alone(table):
+    """What other events lack is no slip: they only break what they are in the partition of."""
+    text = (
+        "q: RETURN COUNT(*) PATTERN SEQ(A a, NOT N n, Z) SEMANTICS contiguous WHERE [u] GROUP-BY g WITHIN 9 s"
+    )
+    more = pa.table({"time": [4], "type": ["Other"], "u": pa.nulls(1, pa.string()), "g": ["y"]})
+    plain = pa.table(
+        {"time": [1, 2, 3], "type": ["A", "A", "N"], "u": [None, "x", None], "g": [None, None, "y"]}
+    )
+    assert advice(plan(text), pa.concat_tables([plain, more]), EventSchema()) == WARNINGS
+    assert advice(plan(text), table, EventSchema()) == WARNINGS

@@ -146,6 +146,32 @@ def test_paths(pattern):
     assert (one.path, one.reasons) == (Path.EVENTS if PATHS[pattern] else Path.BURSTS, PATHS[pattern])
 
 
+FOLDED_ALONE = {
+    ("COUNT(*)", "SEMANTICS next"): ("SEMANTICS skip-till-next-match",),
+    ("REACH(b), COUNT(*)", "SEMANTICS contiguous WHERE b.v < NEXT(b).v"): (
+        "SEMANTICS contiguous",
+        "REACH(b)",
+    ),
+    ("MIN(b.v), COUNT(PARTITIONS), MAX(DURATION)", ""): ("COUNT(PARTITIONS)", "MAX(DURATION)"),
+    ("COUNT(DISJOINT)", "SEMANTICS any"): ("COUNT(DISJOINT)",),
+}
+
+
+@pytest.mark.parametrize("asked", FOLDED_ALONE)
+def test_modes_and_aggregates_over_trends_take_the_path_of_the_reference_and_share_nothing(asked):
+    returns, clauses = asked
+    plan = planned(query("SEQ(A, B b+)", returns, clauses=clauses), "SEQ(C, B+)", "SEQ(D, B+)")
+    assert (plan.queries[0].path, plan.queries[0].reasons) == (Path.REFERENCE, FOLDED_ALONE[asked])
+    assert plan.queries[0].alone == (", ".join(FOLDED_ALONE[asked]),)
+    assert [one.path for one in plan.queries[1:]] == [Path.BURSTS, Path.BURSTS]
+    assert [one.queries for one in plan.sets] == [(1, 2)]
+
+
+def test_an_alias_called_like_a_word_of_aggregates_is_an_alias():
+    (one,) = planned(query("SEQ(A, B PARTITIONS+)", "COUNT(PARTITIONS), COUNT(A)")).queries
+    assert one.path is Path.BURSTS
+
+
 def test_adjacent_conditions_take_the_path_of_events():
     (one,) = planned(
         query("SEQ(A a, NOT SEQ(C c, D d), B b+)", clauses="WHERE b.v < NEXT(b).v AND c.v = NEXT(d).v")
