@@ -73,8 +73,8 @@ def result_checks(place: Place) -> tuple[dg.AssetChecksDefinition, ...]:
     def results_expectations(
         context: dg.AssetCheckExecutionContext, pipeline: PipelineResource, spark: SparkResource
     ) -> dg.AssetCheckResult:
-        """Great Expectations on the results: one row a key, every aggregate there, COUNT(*) from 1, MIN <= AVG <= MAX,
-        SUM = AVG * COUNT, and sign, log2, digits and residues that fit the value.
+        """Great Expectations on the results: one row a key, every aggregate there, a trend or a REACH in each, MIN <= AVG
+        <= MAX, SUM = AVG * COUNT, a REACH that never grows, and sign, log2, digits and residues that fit the value.
         """
         with telling(context, pipeline):
             settings = pipeline.settings(place.name, place.span(context))

@@ -138,11 +138,14 @@ def _packs(samples: Sequence[Sample], counts: dict[Sample, int]) -> Iterator[lis
 
 
 def _with_magnitudes(query: Query) -> Query:
-    """The query with MIN, MAX and COUNT beside each SUM and AVG: they bound the sum of absolute terms."""
+    """The query with MIN, MAX and COUNT beside each SUM and AVG: they bound the sum of absolute terms.
+
+    Sums of DURATION have no terms of both signs.
+    """
     wanted = dict.fromkeys(aggregate.label for aggregate in query.aggregates)
     more: list[Aggregate] = []
     for aggregate in query.aggregates:
-        if aggregate.function in _TOTALS:
+        if aggregate.function in _TOTALS and aggregate.subject is None:
             alias, attribute = aggregate.alias, aggregate.attribute
             beside = [Aggregate(function, alias, attribute) for function in _EXTREMES]
             for one in (*beside, Aggregate(AggregateFunction.COUNT, alias)):
@@ -160,7 +163,7 @@ def _magnitudes(rows: Sequence[dict[str, Any]], queries: Sequence[Query]) -> Ite
         aggregate = asked[row["query"]].get(row["aggregate"])
         if aggregate is None:
             continue
-        if aggregate.function in _TOTALS:
+        if aggregate.function in _TOTALS and aggregate.subject is None:
             over = f"({aggregate.alias}.{aggregate.attribute})"
             key = row["query"], row["window_start"], row["group_key"]
             low, high = by_key[*key, f"MIN{over}"], by_key[*key, f"MAX{over}"]

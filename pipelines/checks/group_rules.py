@@ -35,6 +35,29 @@ class Operand:
     type: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """The values that SUM, AVG, MIN and MAX are over, and the COUNT of what has one, or may have none."""
+
+    over: str
+    """In the parentheses of the four."""
+    counted: str
+    complete: bool
+    not_in: tuple[str, ...] = ()
+    """Queries in which the label `counted` means something else."""
+
+    def of(self, function: str) -> str:
+        """The number of one of the four."""
+        return number(f"{function}({self.over})")
+
+    @property
+    def count(self) -> str:
+        """The number of what is counted."""
+        if not self.not_in:
+            return number(self.counted)
+        return f"(CASE WHEN query IN ({', '.join(map(literal, self.not_in))}) THEN NULL ELSE {number(self.counted)} END)"
+
+
 def grouped(rows: DataFrame) -> DataFrame:
     """One row per (query, window, group) with its aggregates as a map; one shuffle.
 
@@ -59,9 +82,7 @@ def grouped(rows: DataFrame) -> DataFrame:
 
 def group_rules(plans: Sequence[QueryPlan], complete: Collection[Operand] = ()) -> tuple[Rule, ...]:
     """The rules for rows of `grouped`; operands in `complete` have a value in every event of their type."""
-    asked = operands_of(plans)
-    operands = sorted({(one.alias, one.attribute): one for one in sorted(asked)}.values())
-    holes = {(one.alias, one.attribute) for one in asked if one not in complete}
+    values = tuple(_values(plans, complete))
     return (
         RowRule("one row a key", "one row per query, window, group and aggregate", "copies = 1"),
         RowRule(
@@ -72,26 +93,40 @@ def group_rules(plans: Sequence[QueryPlan], complete: Collection[Operand] = ()) 
         RowRule(
             "MIN <= AVG <= MAX",
             "the average lies between the extremes of the same attribute, and these in order",
-            _all(_ordered(one) for one in operands),
+            _all(map(_ordered, values)),
         ),
         RowRule(
             "nothing is nothing",
             "MIN, MAX and AVG of the same attribute have a number all, or none has; then SUM is 0",
-            _all(_same_presence(one) for one in operands),
+            _all(map(_same_presence, values)),
         ),
         RowRule(
             "SUM = AVG * COUNT",
             "SUM is AVG times the number of values: COUNT of the alias, or less where the attribute has NULLs",
-            _all(
-                _sum_is_average_times_count(one, (one.alias, one.attribute) not in holes) for one in operands
-            ),
+            _all(map(_sum_is_average_times_count, values)),
         ),
         RowRule(
             "SUM between extremes",
             "SUM lies between the number of values times MIN and times MAX",
-            _all(_sum_between(one) for one in operands),
+            _all(map(_sum_between, values)),
         ),
     )
+
+
+def _values(plans: Sequence[QueryPlan], complete: Collection[Operand]) -> Iterator[_Values]:
+    asked = operands_of(plans)
+    holes = {(one.alias, one.attribute) for one in asked if one not in complete}
+    for alias, attribute in sorted({(one.alias, one.attribute) for one in asked}):
+        counted = f"COUNT({alias})"
+        others = tuple(plan.name for plan in plans if _has_subject(plan, counted))
+        yield _Values(f"{alias}.{attribute}", counted, (alias, attribute) not in holes, others)
+    if any(one.subject is syntax.Subject.DURATION for plan in plans for one in plan.query.aggregates):
+        yield _Values(syntax.Subject.DURATION.value, "COUNT(*)", complete=True)
+
+
+def _has_subject(plan: QueryPlan, label: str) -> bool:
+    """Whether a label is of an aggregate over trends or partitions, and not over an alias that is called so."""
+    return any(one.subject is not None and one.label == label for one in plan.query.aggregates)
 
 
 def operands_of(plans: Sequence[QueryPlan]) -> frozenset[Operand]:
@@ -138,48 +173,49 @@ def _all(conditions: Iterator[str]) -> str:
     return " AND ".join(f"({condition})" for condition in conditions) or "true"
 
 
-def _number(function: str, one: Operand) -> str:
-    return f"try_element_at(numbers, {literal(f'{function}({one.alias}.{one.attribute})')})"
+def number(label: str) -> str:
+    """What a group has of an aggregate: a struct of value, sign and log2; NULL if it has no row of it."""
+    return f"try_element_at(numbers, {literal(label)})"
 
 
-def _bound(one: Operand) -> str:
-    """The largest absolute value among the events, as far as MIN and MAX tell."""
-    low, high = _number("MIN", one), _number("MAX", one)
+def nothing(known: str) -> str:
+    """Whether a number is that of nothing, as an average of no values is."""
+    return f"({known}.value IS NULL AND {known}.sign IS NULL AND {known}.log2 IS NULL)"
+
+
+def _bound(one: _Values) -> str:
+    """The largest absolute value, as far as MIN and MAX tell."""
+    low, high = one.of("MIN"), one.of("MAX")
     return f"greatest(abs({low}.value), abs({high}.value))"
 
 
-def _ordered(one: Operand) -> str:
-    low, mean, high = (_number(name, one) for name in ("MIN", "AVG", "MAX"))
+def _ordered(one: _Values) -> str:
+    low, mean, high = map(one.of, ("MIN", "AVG", "MAX"))
     slack = f"1e-9 * coalesce({_bound(one)}, abs({mean}.value))"
     pairs = ((low, mean, slack), (mean, high, slack), (low, high, "0"))
     return " AND ".join(f"coalesce({x}.value <= {y}.value + {by}, true)" for x, y, by in pairs)
 
 
-def _nothing(number: str) -> str:
-    return f"({number}.value IS NULL AND {number}.sign IS NULL AND {number}.log2 IS NULL)"
-
-
-def _same_presence(one: Operand) -> str:
-    numbers = [_number(name, one) for name in ("MIN", "AVG", "MAX")]
-    absent = [f"({number} IS NULL OR {_nothing(number)})" for number in numbers]
-    present = [f"({number} IS NULL OR NOT {_nothing(number)})" for number in numbers]
-    total = _number("SUM", one)
-    asked = " OR ".join(f"{number} IS NOT NULL" for number in numbers)
+def _same_presence(one: _Values) -> str:
+    numbers = [one.of(name) for name in ("MIN", "AVG", "MAX")]
+    absent = [f"({known} IS NULL OR {nothing(known)})" for known in numbers]
+    present = [f"({known} IS NULL OR NOT {nothing(known)})" for known in numbers]
+    total = one.of("SUM")
+    asked = " OR ".join(f"{known} IS NOT NULL" for known in numbers)
     return (
         f"({' AND '.join(present)}) OR ({' AND '.join(absent)}"
         f" AND (NOT ({asked}) OR {total} IS NULL OR coalesce({total}.value, 1) = 0))"
     )
 
 
-def _sum_is_average_times_count(one: Operand, complete: bool) -> str:
+def _sum_is_average_times_count(one: _Values) -> str:
     """In logarithms, which are there for numbers of any size; a sign withheld means that the sum has cancelled out."""
-    total, mean = _number("SUM", one), _number("AVG", one)
-    events = f"try_element_at(numbers, {literal(f'COUNT({one.alias})')})"
+    total, mean, events = one.of("SUM"), one.of("AVG"), one.count
     factor = f"({total}.log2 - {mean}.log2)"
     slack = f"1e-8 * greatest(1, abs({total}.log2) * 1e-4)"
     fits = (
         f"abs({factor} - {events}.log2) <= {slack}"
-        if complete
+        if one.complete
         else f"{factor} >= -{slack} AND {factor} <= {events}.log2 + {slack}"
     )
     return (
@@ -188,9 +224,9 @@ def _sum_is_average_times_count(one: Operand, complete: bool) -> str:
     )
 
 
-def _sum_between(one: Operand) -> str:
-    total, low, high = (f"{_number(name, one)}.value" for name in ("SUM", "MIN", "MAX"))
-    events = f"try_element_at(numbers, {literal(f'COUNT({one.alias})')}).value"
+def _sum_between(one: _Values) -> str:
+    total, low, high = (f"{one.of(name)}.value" for name in ("SUM", "MIN", "MAX"))
+    events = f"{one.count}.value"
     slack = f"1e-9 * {_bound(one)} * {events}"
     return (
         f"coalesce({total} <= greatest({high}, {high} * {events}) + {slack}"

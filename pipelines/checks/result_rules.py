@@ -1,13 +1,14 @@
-"""What must hold of result rows (SEMANTICS 6 to 8), whatever the events are: rules on single rows.
+"""What must hold of result rows (SEMANTICS 6 to 8, 11), whatever the events are: rules on single rows.
 
-Rules on all rows of one (query, window, group) are in `group_rules`.
+Rules on all rows of one (query, window, group) are in `group_rules` and `trend_rules`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from hamlet_core import QueryPlan
+from hamlet_core.language.syntax import Aggregate, AggregateFunction, Subject
 from pipelines.checks.rules import NotNullRule, RowRule, Rule
 from resources.sql import literal
 
@@ -18,6 +19,13 @@ _TINY = "(value = 0 AND log2 < -1074.9D)"
 
 _DENORMAL = "(abs(value) < 2.2250738585072014E-308D AND abs(abs(value) - pow(2, log2)) <= 4.9E-324D)"
 """Numbers this small are rounded to a multiple of the least one, whatever is left of their digits."""
+
+_COUNTS = "(startswith(aggregate, 'COUNT(') OR startswith(aggregate, 'REACH('))"
+
+_DURATIONS = "aggregate IN ('SUM(DURATION)', 'AVG(DURATION)', 'MIN(DURATION)', 'MAX(DURATION)')"
+
+SECOND = 1_000_000
+"""Microseconds."""
 
 _ALWAYS: tuple[Rule, ...] = (
     *(NotNullRule(name) for name in ("query", "window_start", "window_end", "group_key", "aggregate")),
@@ -30,14 +38,9 @@ _ALWAYS: tuple[Rule, ...] = (
         "window_end IS NULL OR day = to_date(window_end - INTERVAL 0.000001 SECOND)",
     ),
     RowRule(
-        "a row is a trend",
-        "COUNT(*) is at least 1: without a trend there is no row",
-        "aggregate <> 'COUNT(*)' OR (coalesce(value, 1) >= 1 AND sign = 1 AND log2 >= 0)",
-    ),
-    RowRule(
         "counts are counts",
-        "a COUNT is known and never negative",
-        "NOT startswith(aggregate, 'COUNT(') OR (sign >= 0 AND coalesce(value, 0) >= 0)",
+        "a COUNT or REACH is known, and 0 or at least 1",
+        f"NOT {_COUNTS} OR (sign = 0 AND value = 0) OR (sign = 1 AND coalesce(value, 1) >= 1)",
     ),
     RowRule(
         "numbers are finite",
@@ -70,10 +73,20 @@ _NEAR = "1e-9 * greatest(1, abs(log2))"
 """How far the logarithms of a value and of its digits may lie apart."""
 
 
-def result_rules(plans: Sequence[QueryPlan], origin: int, arithmetic: str) -> tuple[Rule, ...]:
-    """The rules for rows of these queries; window 0 starts at `origin` microseconds from the epoch."""
+def result_rules(
+    plans: Sequence[QueryPlan], origin: int, arithmetic: str, unit: int = SECOND
+) -> tuple[Rule, ...]:
+    """The rules for rows of these queries; window 0 starts at `origin` microseconds from the epoch.
+
+    `unit` is what DURATION counts, in microseconds.
+    """
     return (
         *_ALWAYS,
+        RowRule(
+            "a row is a trend",
+            "without a trend there is no row, unless the query returns a REACH: counts of trends are at least 1",
+            f"NOT {_is_one(plans, _is_positive)} OR (coalesce(value, 1) >= 1 AND sign = 1 AND log2 >= 0)",
+        ),
         RowRule(
             "query is the workload's",
             "rows are of a query of the workload, and of an aggregate that it returns",
@@ -88,7 +101,89 @@ def result_rules(plans: Sequence[QueryPlan], origin: int, arithmetic: str) -> tu
             ", true)",
         ),
         *_digits(arithmetic),
+        *_of_partitions(plans),
+        *_of_durations(plans, arithmetic, unit),
     )
+
+
+_Chosen = Callable[[QueryPlan, Aggregate], bool]
+
+
+def _is_one(plans: Sequence[QueryPlan], chosen: _Chosen) -> str:
+    """Whether the aggregate of a row is one of those of its query that are chosen; never NULL."""
+    labels = [[one.label for one in plan.query.aggregates if chosen(plan, one)] for plan in plans]
+    found = [
+        (plan, f"array({', '.join(map(literal, own))})")
+        for plan, own in zip(plans, labels, strict=True)
+        if own
+    ]
+    if not found:
+        return "false"
+    return f"coalesce(array_contains({_by_query(*zip(*found, strict=True))}, aggregate), false)"
+
+
+def _is_positive(plan: QueryPlan, aggregate: Aggregate) -> bool:
+    reaches = any(one.function is AggregateFunction.REACH for one in plan.query.aggregates)
+    counts = aggregate.function is AggregateFunction.COUNT and aggregate.alias is None
+    return counts and not reaches
+
+
+def _is_of_partitions(_: QueryPlan, aggregate: Aggregate) -> bool:
+    """Whether an aggregate never exceeds the number of events."""
+    counted = aggregate.subject in (Subject.PARTITIONS, Subject.DISJOINT)
+    return counted or aggregate.function is AggregateFunction.REACH
+
+
+def _is_of_one_partition(plan: QueryPlan, aggregate: Aggregate) -> bool:
+    counts = _is_of_partitions(plan, aggregate) and aggregate.subject is not Subject.DISJOINT
+    return counts and set(plan.equivalence) <= set(plan.group_by)
+
+
+def _of_partitions(plans: Sequence[QueryPlan]) -> tuple[Rule, ...]:
+    """What holds of REACH, COUNT(PARTITIONS) and COUNT(DISJOINT); nothing if no query returns one."""
+    if (one := _is_one(plans, _is_of_partitions)) == "false":
+        return ()
+    return (
+        RowRule(
+            "whole numbers",
+            "REACH, COUNT(PARTITIONS) and COUNT(DISJOINT) are whole, and the same in every arithmetic",
+            f"NOT {one} OR (value = floor(value) AND (exact IS NULL OR try_cast(exact AS DOUBLE) = value)"
+            " AND (fingerprint IS NULL OR fingerprint = value))",
+        ),
+        RowRule(
+            "a partition a group",
+            "REACH and COUNT(PARTITIONS) are 1 or 0 where groups are partitions",
+            f"NOT {_is_one(plans, _is_of_one_partition)} OR value IN (0, 1)",
+        ),
+    )
+
+
+def _of_durations(plans: Sequence[QueryPlan], arithmetic: str, unit: int) -> tuple[Rule, ...]:
+    """What holds of DURATION, which counts so many microseconds; nothing if no query returns one."""
+    if not any(one.subject is Subject.DURATION for plan in plans for one in plan.query.aggregates):
+        return ()
+    length = "(unix_micros(window_end) - unix_micros(window_start))"
+    rounded = f"({length} > {2**50}L OR startswith(aggregate, 'AVG('))"
+    rules = [
+        RowRule(
+            "durations fit windows",
+            "a DURATION is never negative, and of one trend shorter than the window",
+            f"NOT {_DURATIONS} OR (coalesce(sign, 0) >= 0 AND coalesce(value, 0) >= 0"
+            " AND (aggregate <> 'SUM(DURATION)' OR sign IS NOT NULL)"
+            f" AND (startswith(aggregate, 'SUM(') OR coalesce(value * {unit}D < {length}"
+            f" OR ({rounded} AND value * {unit}D <= {length} * (1 + 1e-9D)), true)))",
+        )
+    ]
+    if arithmetic == "exact":
+        rules.append(
+            RowRule(
+                "durations have digits",
+                "every DURATION that there is has its digits, without a sign or zeros at the end",
+                f"NOT {_DURATIONS} OR (sign IS NULL AND exact IS NULL)"
+                " OR exact RLIKE '^[0-9]+([.][0-9]*[1-9]|/[0-9]+)?$'",
+            )
+        )
+    return tuple(rules)
 
 
 def aggregates_of(plans: Sequence[QueryPlan]) -> str:
@@ -122,8 +217,8 @@ def _digits(arithmetic: str) -> tuple[Rule, ...]:
 
 _DIGITS_THERE = RowRule(
     "counts have digits",
-    "every COUNT has its digits, without sign or fraction",
-    "NOT startswith(aggregate, 'COUNT(') OR exact RLIKE '^[0-9]+$'",
+    "every COUNT and REACH has its digits, without sign or fraction",
+    f"NOT {_COUNTS} OR exact RLIKE '^[0-9]+$'",
 )
 
 
@@ -153,14 +248,14 @@ _DIGITS_FIT = RowRule(
 _RESIDUES: tuple[Rule, ...] = (
     RowRule(
         "residues in range",
-        "a residue modulo 2^61 - 1 is none of a larger number, and every COUNT has one",
-        "(fingerprint IS NULL AND NOT startswith(aggregate, 'COUNT('))"
+        "a residue modulo 2^61 - 1 is none of a larger number, and every COUNT, REACH and sum of DURATION has one",
+        f"(fingerprint IS NULL AND NOT {_COUNTS} AND aggregate <> 'SUM(DURATION)')"
         " OR fingerprint BETWEEN 0 AND 2305843009213693950L",
     ),
     RowRule(
         "residues fit counts",
-        "a COUNT below 2^53 is its own residue",
-        "NOT startswith(aggregate, 'COUNT(') OR coalesce(value, 1e300D) >= 9007199254740992D"
+        "a COUNT or REACH below 2^53 is its own residue",
+        f"NOT {_COUNTS} OR coalesce(value, 1e300D) >= 9007199254740992D"
         " OR abs(value - fingerprint) <= 1e-9 * value",
     ),
 )

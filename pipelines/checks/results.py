@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from hamlet_core.table.encode import TIME_UNITS
 from pipelines.checks.events import SuiteReport, days_read, slice_of_events
 from pipelines.checks.group_rules import Operand, complete_operands, group_rules, grouped, operands_of
-from pipelines.checks.result_rules import result_rules
+from pipelines.checks.result_rules import SECOND, result_rules
 from pipelines.checks.rules import Outcome
 from pipelines.checks.suites import run_rules
+from pipelines.checks.trend_rules import trend_rules
 from pipelines.settings import JobSettings
 from pipelines.spans import Span
 from pipelines.steps.slices import results_filter, results_of
@@ -26,17 +29,28 @@ def check_results(
     complete = complete_operands(slice_of_events(spark, warehouse, days_read(settings, span)), counted)
     stored = warehouse.dataset(tables.COMPUTED.name)
     count = stored.count_rows(filter=results_filter(settings.workload.name, span))
-    return SuiteReport(count, outcomes_of(rows, settings, complete))
+    unit = duration_unit(warehouse.schema("events"), settings)
+    return SuiteReport(count, outcomes_of(rows, settings, complete, unit))
 
 
-def outcomes_of(rows: DataFrame, settings: JobSettings, complete: frozenset[Operand]) -> tuple[Outcome, ...]:
-    """The rules over result rows; attributes in `complete` have a value in every event."""
-    plans = settings.workload.plans
+def duration_unit(events: pa.Schema, settings: JobSettings) -> int:
+    """Microseconds in what DURATION counts: the unit of an integer time column, or seconds."""
+    schema = settings.event_schema
+    return TIME_UNITS[schema.time_unit] if pa.types.is_integer(events.field(schema.time).type) else SECOND
+
+
+def outcomes_of(
+    rows: DataFrame, settings: JobSettings, complete: frozenset[Operand], unit: int = SECOND
+) -> tuple[Outcome, ...]:
+    """The rules over result rows; attributes in `complete` have a value in every event, DURATION counts `unit`
+    microseconds.
+    """
+    plans, arithmetic = settings.workload.plans, settings.execute.arithmetic
     groups = grouped(rows).persist()
     try:
         return (
-            *run_rules(rows, "results", result_rules(plans, settings.origin, settings.execute.arithmetic)),
-            *run_rules(groups, "groups", group_rules(plans, complete)),
+            *run_rules(rows, "results", result_rules(plans, settings.origin, arithmetic, unit)),
+            *run_rules(groups, "groups", (*group_rules(plans, complete), *trend_rules(plans))),
         )
     finally:
         groups.unpersist()
