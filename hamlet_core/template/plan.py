@@ -29,17 +29,13 @@ class QueryPlan:
     every_type: bool = False
     """Whether events of all types matter, by their time: SEMANTICS contiguous."""
 
-    def reads(self, type_name: str) -> bool:
-        """Whether an event of a type matters to the query."""
-        return self.every_type or type_name in self.types
-
 
 def types_read(plans: Iterable[QueryPlan]) -> frozenset[str] | None:
-    """The types of the events that matter to any of the queries; None for all types there are."""
-    found = tuple(plans)
-    if any(plan.every_type for plan in found):
+    """The types whose events some of the queries read; None where one reads those of every type."""
+    plans = tuple(plans)
+    if any(plan.every_type for plan in plans):
         return None
-    return frozenset[str]().union(*(plan.types for plan in found))
+    return frozenset().union(*(plan.types for plan in plans))
 
 
 def plan_query(analysed: AnalysedQuery) -> QueryPlan:

@@ -155,7 +155,8 @@ def late_entries(warehouse: Warehouse, settings: JobSettings, entries: Sequence[
         removed = _days([day for ingest, day in gone if ingest > since])
         for entry in asked:
             plan = plans[entry.query]
-            times = [found for name, found in arrived.items() if plan.reads(name)]
+            read = types_read([plan])
+            times = [found for name, found in arrived.items() if read is None or name in read]
             spans = [*((found, found) for found in times), removed]
             if any(_reads(plan, settings.origin, entry.partition, *span) for span in spans):
                 yield entry
