@@ -15,7 +15,7 @@ from resources import tables
 from resources.tables import Column, Table
 
 _WINDOW = ("window_start", "window_end")
-_BEYOND_DOUBLES = (AggregateFunction.COUNT, AggregateFunction.SUM)
+_WITH_LOG2 = (AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.REACH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +113,12 @@ def _attribute_names(group_by: tuple[str, ...], taken: set[str]) -> dict[str, st
 
 
 def _aggregate(aggregate: Aggregate, taken: set[str], *, exact: bool) -> Iterator[tuple[Column, Origin]]:
-    label = aggregate.label
-    parts = (aggregate.function.value.lower(), aggregate.alias, aggregate.attribute)
+    label, subject = aggregate.label, aggregate.subject
+    over = (aggregate.alias, aggregate.attribute) if subject is None else (subject.value.lower(),)
+    parts = (aggregate.function.value.lower(), *over)
     name = _free("_".join(re.sub(r"\W", "_", part) for part in parts if part), taken)
     yield Column(name, pa.float64(), label), Measured(label, "value")
-    if aggregate.function in _BEYOND_DOUBLES:
+    if aggregate.function in _WITH_LOG2:
         comment = f"log2 of the absolute value of {label}, finite however large it is"
         yield Column(_free(f"{name}_log2", taken), pa.float64(), comment), Measured(label, "log2")
     if exact:

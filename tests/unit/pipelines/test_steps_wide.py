@@ -24,6 +24,7 @@ from pipelines.spans import Partition, Span
 from pipelines.steps.publication import wide
 from pipelines.steps.publication.shape import wide_name, wide_shapes
 from pipelines.steps.publication.wide import publish_wide, wide_tables
+from pipelines.wide import widened
 from resources import tables
 from resources.warehouse import Warehouse
 
@@ -405,3 +406,54 @@ def test_a_shape_is_known_before_any_run(tmp_path: Path) -> None:
     (shape,) = wide_shapes(settings, pa.schema([("g", pa.int64())]))
     assert [column.name for column in shape.table.columns][2] == "g"
     assert shape.group_by == {"g"}
+
+
+OVER_TRENDS = """
+q: RETURN COUNT(*), COUNT(PARTITIONS), COUNT(DISJOINT), REACH(x), COUNT(partitions), SUM(DURATION), AVG(DURATION), MIN(DURATION),
+          MAX(DURATION), SUM(partitions.v), REACH(B), AVG(partitions.v)
+   PATTERN SEQ(A x, B partitions+) WHERE [k] GROUP-BY count_disjoint WITHIN 1 d
+"""
+
+
+def test_aggregates_over_trends_have_columns_like_all_others(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path, OVER_TRENDS)
+    (shape,) = wide_shapes(settings, pa.schema([("count_disjoint", pa.string()), ("k", pa.int64())]))
+    columns = {column.name: column.comment for column in shape.table.columns if column.type == pa.float64()}
+    assert {name: comment for name, comment in columns.items() if not name.endswith("_log2")} == {
+        "count": "COUNT(*)", "count_partitions": "COUNT(PARTITIONS)", "count_disjoint_2": "COUNT(DISJOINT)", "reach_x": "REACH(x)",
+        "count_partitions_2": "COUNT(partitions)", "sum_duration": "SUM(DURATION)", "avg_duration": "AVG(DURATION)",
+        "min_duration": "MIN(DURATION)", "max_duration": "MAX(DURATION)", "sum_partitions_v": "SUM(partitions.v)",
+        "reach_B": "REACH(B)", "avg_partitions_v": "AVG(partitions.v)",
+    }  # fmt: skip
+    assert {name.removesuffix("_log2") for name in columns if name.endswith("_log2")} == {
+        "count", "count_partitions", "count_disjoint_2", "reach_x", "count_partitions_2", "sum_duration", "sum_partitions_v", "reach_B",
+    }  # fmt: skip
+    exact = [column.name for column in shape.table.columns if column.name.endswith("_exact")]
+    assert {f"{name}_exact" for name in columns if not name.endswith("_log2")} == set(exact)
+
+
+def test_a_row_that_only_a_reach_brings_is_turned_like_any_other(tmp_path: Path) -> None:
+    """COUNT and SUM are 0 there, AVG, MIN and MAX have nothing."""
+    text = "q: RETURN REACH(a), COUNT(*), SUM(b.v), AVG(b.v), MAX(DURATION), COUNT(PARTITIONS) PATTERN SEQ(A a, B b) GROUP-BY g WITHIN 1 d"
+    settings = settings_of(tmp_path, text)
+    (shape,) = wide_shapes(settings, pa.schema([("g", pa.string())]))
+    zero, nothing = (0.0, 0, None, "0"), (None, None, None, None)
+    numbers = {
+        "REACH(a)": (2.0, 1, 1.0, "2"), "COUNT(*)": zero, "SUM(b.v)": zero, "AVG(b.v)": nothing, "MAX(DURATION)": nothing,
+        "COUNT(PARTITIONS)": zero,
+    }  # fmt: skip
+    place = {
+        "query": "q", "window_start": DAY, "window_end": DAY + timedelta(days=1), "group_key": '{"g":null}', "workload": "rides",
+        "workload_hash": "h", "run_id": "r", "events_version": 1, "day": DAY.date(),
+    }  # fmt: skip
+    rows = [
+        {**place, "aggregate": label, **dict(zip(("value", "sign", "log2", "exact"), known, strict=True))}
+        for label, known in numbers.items()
+    ]
+    (row,) = widened(pa.Table.from_pylist(rows, tables.PUBLISHED.schema.remove_metadata()), shape).to_pylist()
+    assert {name: row[name] for name in row if not name.endswith("_log2") and name not in place} == {
+        "g": None, "reach_a": 2.0, "reach_a_exact": "2", "count": 0.0, "count_exact": "0", "sum_b_v": 0.0, "sum_b_v_exact": "0",
+        "avg_b_v": None, "avg_b_v_exact": None, "max_duration": None, "max_duration_exact": None, "count_partitions": 0.0,
+        "count_partitions_exact": "0",
+    }  # fmt: skip
+    assert (row["count_log2"], row["sum_b_v_log2"], row["reach_a_log2"]) == (None, None, 1.0)
