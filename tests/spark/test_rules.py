@@ -18,6 +18,7 @@ from pipelines.checks.ledger_rules import CONTENT_RULES, CONTENTS, FILES, file_r
 from pipelines.checks.result_rules import result_rules
 from pipelines.checks.results import outcomes_of
 from pipelines.checks.suites import run_rules
+from pipelines.checks.trend_rules import trend_rules
 from pipelines.expectations import ColumnExpectation, ColumnType, ExpectationError, Expectations
 from pipelines.settings import Source
 from pipelines.steps.execution.merging import RESULT_SCHEMA
@@ -31,15 +32,22 @@ PRIME = 2**61 - 1
 TEXT = """
 few: RETURN g, COUNT(*) PATTERN A a GROUP-BY g WITHIN 1 d
 all: RETURN g, COUNT(*), COUNT(a), SUM(a.v), AVG(a.v), MIN(a.v), MAX(a.v) PATTERN A a+ GROUP-BY g WITHIN 1 d
+funnel: RETURN g, COUNT(*), COUNT(PARTITIONS), COUNT(DISJOINT), REACH(a), REACH(b), SUM(DURATION), AVG(DURATION), MIN(DURATION),
+               MAX(DURATION), COUNT(b) PATTERN SEQ(A a, B b) WHERE [k] GROUP-BY g WITHIN 1 d
+alone: RETURN g, COUNT(PARTITIONS), REACH(a) PATTERN A a GROUP-BY g WITHIN 1 d
 """
 V = Operand("a", "v", "A")
 ALL = {"COUNT(*)": 4.0, "COUNT(a)": 4.0, "SUM(a.v)": 10.0, "AVG(a.v)": 2.5, "MIN(a.v)": 1.0, "MAX(a.v)": 4.0}
+FUNNEL = {
+    "COUNT(*)": 4.0, "COUNT(PARTITIONS)": 2.0, "COUNT(DISJOINT)": 3.0, "REACH(a)": 5.0, "REACH(b)": 2.0, "SUM(DURATION)": 10.0,
+    "AVG(DURATION)": 2.5, "MIN(DURATION)": 1.0, "MAX(DURATION)": 4.0, "COUNT(b)": 4.0,
+}  # fmt: skip
 NOTHING = {"value": None, "sign": None, "log2": None, "exact": None, "fingerprint": None}
 
 
 def number(value: float, arithmetic: str, aggregate: str) -> dict[str, object]:
     """A value with everything that goes with it."""
-    counted = aggregate.startswith(("COUNT", "SUM"))
+    counted = aggregate.startswith(("COUNT", "SUM", "REACH"))
     return {
         "value": value,
         "sign": int(math.copysign(1, value)) if value else 0,
@@ -67,6 +75,34 @@ def group(tag: str, arithmetic: str = "exact", **changes: object) -> list[dict[s
         rows += one(tag, arithmetic, query="all", aggregate=aggregate, **told)
     return rows
 
+
+def funnel(
+    tag: str, arithmetic: str = "exact", changes: dict[str, object] | None = None
+) -> list[dict[str, object]]:
+    """The rows of a group of the query `funnel`; `changes` by aggregate, a number or columns."""
+    rows = []
+    for aggregate, value in {**FUNNEL, **(changes or {})}.items():
+        told = value if isinstance(value, dict) else number(value, arithmetic, aggregate)
+        rows += one(tag, arithmetic, query="funnel", aggregate=aggregate, **told)
+    return rows
+
+
+def alone(tag: str, arithmetic: str = "exact", reach: float = 1.0) -> list[dict[str, object]]:
+    """The rows of a group of the query `alone`."""
+    labels = {"COUNT(PARTITIONS)": 1.0, "REACH(a)": reach}
+    told = [(label, number(value, arithmetic, label)) for label, value in labels.items()]
+    return [
+        row
+        for label, columns in told
+        for row in one(tag, arithmetic, query="alone", aggregate=label, **columns)
+    ]
+
+
+NOBODY = {
+    "COUNT(*)": 0.0, "COUNT(PARTITIONS)": 0.0, "COUNT(DISJOINT)": 0.0, "REACH(b)": 0.0, "SUM(DURATION)": 0.0,
+    "AVG(DURATION)": NOTHING, "MIN(DURATION)": NOTHING, "MAX(DURATION)": NOTHING, "COUNT(b)": 0.0,
+}  # fmt: skip
+"""What a window without a trend has."""
 
 # The rule -> rows of a group against it; the name of the group is the name of the rule.
 BROKEN = {
@@ -99,6 +135,17 @@ BROKEN = {
     "nothing is nothing": group("nothing is nothing", MIN=NOTHING),
     "SUM = AVG * COUNT": group("SUM = AVG * COUNT", COUNT=5.0),
     "SUM between extremes": group("SUM between extremes", SUM=17.0, AVG=4.0, COUNT=4.0),
+    "whole numbers": funnel("whole numbers", changes={"REACH(a)": 5.5}),
+    "a partition a group": alone("a partition a group", reach=2.0),
+    "durations fit windows": funnel("durations fit windows", changes={"MAX(DURATION)": 86_400.0}),
+    "durations have digits": funnel(
+        "durations have digits", changes={"MIN(DURATION)": {**number(1.0, "exact", ""), "exact": "1.0"}}
+    ),
+    "trends or none": funnel("trends or none", changes={"COUNT(PARTITIONS)": 0.0}),
+    "no trend, no numbers": funnel("no trend, no numbers", changes={**NOBODY, "REACH(a)": 0.0}),
+    "PARTITIONS <= DISJOINT <= trends": funnel("PARTITIONS <= DISJOINT <= trends", changes={"COUNT(DISJOINT)": 5.0}),
+    "REACH never grows": funnel("REACH never grows", changes={"REACH(b)": 6.0}),
+    "COUNT(PARTITIONS) <= REACH": funnel("COUNT(PARTITIONS) <= REACH", changes={"REACH(b)": 1.0}),
 }  # fmt: skip
 MODULAR = {"no digits", "residues in range", "residues fit counts"}
 
@@ -106,7 +153,7 @@ MODULAR = {"no digits", "residues in range", "residues fit counts"}
 MORE = {
     "log2 fits value": 2,
     "window is the query's": 2,
-    "counts have digits": 2,
+    "counts have digits": 3,
     "complete": 4,
     "SUM = AVG * COUNT": 2,
     "SUM between extremes": 2,
@@ -130,10 +177,25 @@ def sound(arithmetic: str) -> list[dict[str, object]]:
         *group("nothing", arithmetic, SUM=0.0, AVG=NOTHING, MIN=NOTHING, MAX=NOTHING),
         *group("negative", arithmetic, SUM=-10.0, AVG=-2.5, MIN=-4.0, MAX=-1.0),
         *group("zero", arithmetic, SUM=0.0, AVG=0.0, MIN=-1.0, MAX=1.0),
+        *funnel("f1", arithmetic),
+        *funnel("nobody", arithmetic, {**NOBODY, "REACH(a)": 3.0}),
+        *funnel("moments", arithmetic, dict.fromkeys(("SUM(DURATION)", "AVG(DURATION)", "MIN(DURATION)", "MAX(DURATION)"), 0.0)),
+        *funnel("to the end", arithmetic, {"MIN(DURATION)": 0.0, "MAX(DURATION)": last(arithmetic)}),
+        *funnel("many", arithmetic, {
+            "COUNT(*)": huge, "COUNT(b)": huge, "SUM(DURATION)": {**huge, "log2": 5000.25 + math.log2(2.5)} | (
+                {"exact": str(int(huge["exact"]) * 5 // 2)} if arithmetic == "exact" else {}),
+        }),
+        *alone("p1", arithmetic),
         *([] if arithmetic == "exact" else
           group("cancelled", arithmetic, SUM={**number(1e-9, "", ""), "sign": None}, AVG={**number(1e-9, "", ""), "sign": None},
                 MIN=-8.0, MAX=8.0)),
     ]  # fmt: skip
+
+
+def last(arithmetic: str) -> dict[str, object]:
+    """A microsecond less than the window."""
+    digits = "86399.999999" if arithmetic == "exact" else None
+    return {**number(86_399.999999, "", ""), "exact": digits}
 
 
 def outcomes(spark, rows, arithmetic="exact", complete=frozenset({V})):
@@ -145,7 +207,7 @@ def outcomes(spark, rows, arithmetic="exact", complete=frozenset({V})):
 def test_every_rule_on_results_has_rows_against_it():
     plans = settings_for(Path("none"), Path("none"), text=TEXT).workload.plans
     ours = {rule.name for kind in ("exact", "modular", "scaled") for rule in result_rules(plans, 0, kind)}
-    assert ours | {rule.name for rule in group_rules(plans)} == BROKEN.keys()
+    assert ours | {rule.name for rule in (*group_rules(plans), *trend_rules(plans))} == BROKEN.keys()
 
 
 @pytest.mark.parametrize("arithmetic", ["exact", "modular"])
@@ -214,6 +276,47 @@ def test_rules_accept_averages_too_small_for_a_double(spark, tmp_path, arithmeti
 )
 def test_numbers_near_zero_still_have_to_fit(spark, rule, changes):
     assert not outcomes(spark, group("tiny", "scaled", AVG={**NOTHING, **changes}), "scaled")[rule].passed
+
+
+@pytest.mark.parametrize(
+    ("rule", "changes"),
+    [
+        ("durations fit windows", {"MIN(DURATION)": -1.0}),
+        ("durations fit windows", {"AVG(DURATION)": 86_401.0}),
+        ("durations fit windows", {"SUM(DURATION)": NOTHING}),
+        ("no trend, no numbers", {**NOBODY, "SUM(DURATION)": 1.0}),
+        ("trends or none", {"AVG(DURATION)": NOTHING, "MIN(DURATION)": NOTHING, "MAX(DURATION)": NOTHING}),
+        ("trends or none", {"COUNT(b)": 0.0}),
+        ("PARTITIONS <= DISJOINT <= trends", {"COUNT(DISJOINT)": 1.0}),
+        ("MIN <= AVG <= MAX", {"MIN(DURATION)": 3.0}),
+        ("SUM = AVG * COUNT", {"COUNT(*)": 5.0}),
+        ("SUM between extremes", {"SUM(DURATION)": 17.0, "AVG(DURATION)": 4.0}),
+        ("counts are counts", {"COUNT(*)": 0.5}),
+        ("whole numbers", {"COUNT(PARTITIONS)": NOTHING}),
+    ],
+)
+def test_aggregates_over_trends_have_to_fit_one_another(spark, rule, changes):
+    assert not outcomes(spark, funnel("wrong", "scaled", changes), "scaled")[rule].passed
+
+
+def test_residues_of_reaches_and_durations_have_to_be_there(spark):
+    for label in ("REACH(a)", "SUM(DURATION)", "COUNT(PARTITIONS)"):
+        told = {**number(FUNNEL[label], "modular", label), "fingerprint": None}
+        assert not outcomes(spark, funnel("none", "modular", {label: told}), "modular")[
+            "residues in range"
+        ].passed
+
+
+@pytest.mark.parametrize(
+    ("unit", "longest"), [(1_000_000, 86_399.0), (3_600_000_000, 23.0), (1, 86_399_999_999.0)]
+)
+def test_durations_count_the_unit_of_an_integer_time(spark, unit, longest):
+    settings = settings_for(Path("none"), Path("none"), text=TEXT, arithmetic="scaled")
+    for most, fits in ((longest, True), (longest + 1, False)):
+        rows = funnel("f", "scaled", {"MAX(DURATION)": most})
+        frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
+        found = {one.rule: one.passed for one in outcomes_of(frame, settings, frozenset(), unit)}
+        assert found["durations fit windows"] == fits
 
 
 def test_a_sum_of_fewer_values_than_events_is_right_only_where_values_may_be_missing(spark):

@@ -1,0 +1,195 @@
+"""Matching modes and aggregates over trends on their way through the pipeline: what breaks, what is late, what is merged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from delta.tables import DeltaTable
+
+from pipelines.checks.differences import Problem
+from pipelines.checks.greta import compare_with_greta
+from pipelines.checks.results import check_results
+from pipelines.reading import ColumnOptions
+from pipelines.settings import JobSettings, SampleOptions
+from pipelines.steps.execution import file_tasks
+from pipelines.steps.execution.execute import ExecuteReport, execute
+from pipelines.steps.ingestion.ingest import ingest
+from pipelines.steps.planning import needs_of
+from pipelines.steps.publication.publish import publish
+from pipelines.steps.publication.wide import publish_wide
+from resources.warehouse import Warehouse
+from tests.spark.pipeline_cases import expected_rows, settings_for, stream, table_rows, write_csv
+
+SMALL = """
+plain:  RETURN COUNT(*) PATTERN SEQ(View v, Cart c) WHERE [k] WITHIN 10 s
+close:  RETURN COUNT(*), COUNT(PARTITIONS) PATTERN SEQ(View v, Cart c) SEMANTICS contiguous WHERE [k] WITHIN 10 s
+funnel: RETURN REACH(v), REACH(c), COUNT(*), MAX(DURATION) PATTERN SEQ(View v, Cart c) SEMANTICS next WHERE [k] WITHIN 10 s
+"""
+EVENTS = [
+    (1, "View", "x"), (2, "Other", "x"), (3, "Cart", "x"), (11, "View", "y"), (12, "Other", "x"), (13, "Cart", "y"), (21, "View", "z"),
+]  # fmt: skip
+FOUND = {
+    ("plain", 0): {"COUNT(*)": "1"},
+    ("plain", 10): {"COUNT(*)": "1"},
+    ("close", 10): {"COUNT(*)": "1", "COUNT(PARTITIONS)": "1"},
+    ("funnel", 0): {"REACH(v)": "1", "REACH(c)": "1", "COUNT(*)": "1", "MAX(DURATION)": "2"},
+    ("funnel", 10): {"REACH(v)": "1", "REACH(c)": "1", "COUNT(*)": "1", "MAX(DURATION)": "2"},
+    ("funnel", 20): {"REACH(v)": "1", "REACH(c)": "0", "COUNT(*)": "0", "MAX(DURATION)": None},
+}
+
+# Many partitions to each group and window, groups whose partitions lie in several buckets, and none at all.
+MANY = """
+merged:  RETURN COUNT(*), COUNT(PARTITIONS), COUNT(DISJOINT), REACH(a), REACH(b), SUM(DURATION), AVG(DURATION), MIN(DURATION),
+                MAX(DURATION), SUM(b.v), AVG(b.v), MAX(b.w)
+         PATTERN SEQ(A a, B b+) SEMANTICS {mode} WHERE [k] WITHIN 40 s SLIDE 20 s
+grouped: RETURN g, REACH(b), COUNT(DISJOINT), AVG(DURATION) PATTERN SEQ(A a, NOT C c, B b) SEMANTICS {mode} WHERE [k] GROUP-BY g
+         WITHIN 1 min
+whole:   RETURN COUNT(*), REACH(b), COUNT(PARTITIONS), MAX(DURATION) PATTERN SEQ(C c?, B b+) SEMANTICS {mode}
+         WHERE b.v < NEXT(b).v WITHIN 10 s
+beside:  RETURN COUNT(*), SUM(b.v) PATTERN SEQ(A a, B b+) WHERE [k] WITHIN 20 s
+"""
+MODES = ("skip-till-any-match", "skip-till-next-match", "contiguous")
+
+
+def small(events: list[tuple[int, str, str]]) -> pa.Table:
+    times, types, keys = zip(*events, strict=True)
+    return pa.table({"time": pa.array(times, pa.int64()), "type": types, "k": keys})
+
+
+def compute(spark, settings: JobSettings, run_id: str = "run") -> tuple[Warehouse, ExecuteReport]:
+    warehouse = Warehouse(settings.warehouse)
+    ingest(spark, warehouse, settings.source, needs_of([settings.workload]))
+    return warehouse, execute(spark, warehouse, settings, run_id)
+
+
+def digits(warehouse: Warehouse) -> dict[tuple[str, int], dict[str, str | None]]:
+    """(query, start of the window in seconds) -> aggregate -> digits."""
+    found: dict[tuple[str, int], dict[str, str | None]] = {}
+    for row in warehouse.rows("computed_aggregates").to_pylist():
+        place = row["query"], int(row["window_start"].timestamp())
+        found.setdefault(place, {})[row["aggregate"]] = row["exact"]
+    return found
+
+
+@pytest.mark.parametrize(("path", "here"), [("files", 10_000), ("files", 0), ("shuffle", 0)])
+def test_an_event_of_another_type_breaks_contiguity_and_nothing_else(
+    spark, tmp_path, monkeypatch, path, here
+):
+    monkeypatch.setattr(file_tasks, "MOST_HERE", here)
+    source = write_csv(small(EVENTS), tmp_path / "in" / "events.csv").parent
+    settings = settings_for(source, tmp_path / "warehouse", text=SMALL, path=path)
+    warehouse, _ = compute(spark, settings)
+    assert digits(warehouse) == FOUND
+    assert table_rows(warehouse, "computed_aggregates") == expected_rows(settings)
+    planned = {row["query"]: row["mode"] for row in plan_rows_of(settings)}
+    assert planned == {"plain": MODES[0], "close": MODES[2], "funnel": MODES[1]}
+
+
+def plan_rows_of(settings: JobSettings) -> list[dict[str, object]]:
+    from pipelines.steps.planning import plan_rows
+
+    return plan_rows(settings.workload, "run")
+
+
+def test_late_events_change_a_reach_and_break_contiguity(spark, tmp_path):
+    source = write_csv(small(EVENTS), tmp_path / "in" / "events.csv").parent
+    settings = settings_for(source, tmp_path / "warehouse", text=SMALL)
+    warehouse, first = compute(spark, settings)
+    assert first.kept == frozenset()
+    write_csv(small([(12, "Other", "y")]), source / "unrelated.csv")
+    _, second = compute(spark, settings, "second")
+    assert second.kept == {"plain", "funnel"}
+    broken = {place: numbers for place, numbers in FOUND.items() if place != ("close", 10)}
+    assert digits(warehouse) == broken
+    write_csv(small([(25, "Cart", "z")]), source / "late.csv")
+    _, third = compute(spark, settings, "third")
+    assert third.kept == frozenset()
+    reached = {"REACH(v)": "1", "REACH(c)": "1", "COUNT(*)": "1", "MAX(DURATION)": "4"}
+    close = {"COUNT(*)": "1", "COUNT(PARTITIONS)": "1"}
+    assert digits(warehouse) == broken | {
+        ("plain", 20): {"COUNT(*)": "1"}, ("close", 20): close, ("funnel", 20): reached,
+    }  # fmt: skip
+    assert table_rows(warehouse, "computed_aggregates") == expected_rows(settings)
+    assert compute(spark, settings, "fourth")[1].tasks == ()
+
+
+def test_a_window_that_only_a_reach_has_is_published_and_in_the_wide_table(spark, tmp_path):
+    source = write_csv(small(EVENTS), tmp_path / "events.csv")
+    settings = settings_for(source, tmp_path / "warehouse", text=SMALL)
+    warehouse, _ = compute(spark, settings)
+    report = check_results(spark, warehouse, settings)
+    assert [one for one in report.outcomes if not one.passed] == []
+    publish(spark, warehouse, "test")
+    assert publish_wide(warehouse, settings) == {"test__plain": 2, "test__close": 1, "test__funnel": 3}
+    (last,) = [
+        row for row in warehouse.rows("test__funnel").to_pylist() if row["window_start"].timestamp() == 20
+    ]
+    kept = ("reach_v", "reach_c", "count", "count_exact", "max_duration", "max_duration_exact")
+    assert {name: last[name] for name in kept} == {
+        "reach_v": 1.0, "reach_c": 0.0, "count": 0.0, "count_exact": "0", "max_duration": None, "max_duration_exact": None,
+    }  # fmt: skip
+
+
+def many(folder: Path, mode: str, time: str, **execute: object) -> JobSettings:
+    """Settings for a stream of a few hundred events."""
+    events = stream(300, seed=3)
+    if time == "timestamps":
+        ticks = pc.multiply(events.column("time"), pa.scalar(1_000_000, pa.int64()))
+        moments = pc.add(ticks, pa.array(range(events.num_rows))).cast(pa.timestamp("us", "UTC"))
+        events = events.set_column(0, "time", moments)
+    source = write_csv(events, folder / "events.csv")
+    text = MANY.format(mode=mode)
+    return settings_for(source, folder / "warehouse", text=text, options=ColumnOptions(), **execute)
+
+
+@pytest.mark.parametrize(
+    ("mode", "time", "arithmetic", "path"),
+    [
+        (MODES[0], "integers", "exact", "files"),
+        (MODES[0], "timestamps", "scaled", "shuffle"),
+        (MODES[1], "timestamps", "exact", "files"),
+        (MODES[1], "integers", "modular", "shuffle"),
+        (MODES[2], "timestamps", "modular", "files"),
+        (MODES[2], "integers", "scaled", "files"),
+        (MODES[2], "integers", "exact", "shuffle"),
+    ],
+)
+def test_partitions_of_a_group_are_merged_and_what_comes_out_holds(
+    spark, tmp_path, monkeypatch, mode, time, arithmetic, path
+):
+    """Partial rows of several tasks, then rules and comparison over the result."""
+    monkeypatch.setattr(file_tasks, "MOST_HERE", 0)
+    settings = many(tmp_path, mode, time, arithmetic=arithmetic, path=path)
+    warehouse, report = compute(spark, settings)
+    rows = table_rows(warehouse, "computed_aggregates")
+    assert rows == expected_rows(settings)
+    assert {row["query"] for row in rows} == {"merged", "grouped", "whole", "beside"}
+    assert any(row["aggregate"] == "COUNT(PARTITIONS)" and row["value"] > 1 for row in rows)
+    assert len([task for task in report.tasks if "merged" in task.queries and task.events]) > 1
+    outcomes = check_results(spark, warehouse, settings).outcomes
+    assert [one for one in outcomes if not one.passed] == []
+    sampled = replace(settings, sample=SampleOptions(size=600, everything_up_to=0))
+    for asked in (settings, sampled):
+        comparison = compare_with_greta(warehouse, asked)
+        assert comparison.differences == ()
+        assert comparison.compared > 50
+
+
+def test_a_wrong_reach_is_found_by_the_comparison(spark, tmp_path):
+    settings = many(tmp_path, "contiguous", "integers")
+    warehouse, _ = compute(spark, settings)
+    table = DeltaTable.forPath(spark, warehouse.path_of("computed_aggregates"))
+    table.update(
+        "query = 'grouped' AND aggregate = 'REACH(b)'",
+        {"value": "value + 1", "exact": "string(bigint(exact) + 1)"},
+    )
+    sampled = replace(settings, sample=SampleOptions(size=600, everything_up_to=0))
+    for asked in (settings, sampled):
+        found = compare_with_greta(warehouse, asked).differences
+        assert {(one.problem, one.query, one.aggregate) for one in found} == {
+            (Problem.DIFFERENT, "grouped", "REACH(b)")
+        }
