@@ -169,3 +169,20 @@ def test_a_few_trends_of_a_large_window_are_shown_and_the_others_not_counted(pat
         show_trends((found,), out)
         assert "more than 5 trends; COUNT(*) says how many" in out.getvalue()
         assert out.getvalue().endswith("  and more (--limit 0 lists all)\n")
+
+
+@pytest.mark.parametrize(
+    ("mode", "trends"),
+    [
+        ("skip-till-any-match", [[1, 3], [1, 4], [1, 3, 4]]),
+        ("skip-till-next-match", [[1, 3], [1, 3, 4]]),
+        ("contiguous", []),
+    ],
+)
+def test_only_trends_that_the_mode_allows_are_listed(mode: str, trends: list[list[int]]) -> None:
+    events = pa.table({"time": [1, 2, 3, 4], "type": ["A", "C", "B", "B"]})
+    text = f"RETURN REACH(a), COUNT(*) PATTERN SEQ(A a, B b+) SEMANTICS {mode} WITHIN 10 s"
+    (found,) = why(text, events, group="{}", window_start=0)
+    times = [[event.time for event in trend.events] for trend in found.shown]
+    assert sorted(times) == sorted(trends)
+    assert found.trends == len(trends)
