@@ -42,6 +42,7 @@ from hamlet_core.table.encode import TIMESTAMP_TYPE, EventSchema, Stream, encode
 from hamlet_core.table.frames import Events, opened, read
 from hamlet_core.table.kinds import NUMBERS, Kind
 from hamlet_core.template.plan import QueryPlan, plan_query, types_read
+from hamlet_core.template.workload import LANES, Path, path_of
 from hamlet_core.windows import WindowSpec
 
 if TYPE_CHECKING:
@@ -245,15 +246,16 @@ def _fold(
     others = list(range(len(analysed)))
     if options.engine == DEFAULT_ENGINE:
         windowed = _windowed(analysed, specs, shapes)
-        by_lanes = [one for one in windowed if one.analysed.folds_by_lanes]
-        by_prefixes = [place for place in others if not analysed[place].folds_by_lanes]
-        engine, totals = _compiled_engine(), list[Totals]()
-        others = []
+        paths = [path_of(one) for one in analysed]
+        by_lanes = [one for one, path in zip(windowed, paths, strict=True) if path in LANES]
+        by_prefixes = [place for place in others if paths[place] is Path.PREFIXES]
+        others = [place for place in others if paths[place] is Path.REFERENCE]
+        engine = _compiled_engine()
         if by_prefixes:
             asked = [windowed[place] for place in by_prefixes]
             totals, left = engine.fold_prefixes(asked, stream, numbers.name, work, text, progress)
-            others = [by_prefixes[place] for place in left]
-        chunks = iter([totals])
+            others += [by_prefixes[place] for place in left]
+            chunks = iter([totals])
         if by_lanes:
             lanes = engine.fold_workload(by_lanes, stream, numbers.name, work, text, sharing=options.sharing)
             chunks = chain(chunks, lanes)

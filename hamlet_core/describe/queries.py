@@ -25,7 +25,7 @@ from hamlet_core.table.encode import EventSchema, table_kinds
 from hamlet_core.table.kinds import Kind
 from hamlet_core.template.access import Access, access_paths, conditions_text, scanned_pairs
 from hamlet_core.template.plan import QueryPlan
-from hamlet_core.template.workload import Path, PlannedQuery, WorkloadPlan, plan_workload
+from hamlet_core.template.workload import LANES, Path, PlannedQuery, WorkloadPlan, plan_workload
 
 
 def explain(
@@ -96,8 +96,8 @@ def _section(
     engine: str,
     planned: PlannedQuery | None,
 ) -> Iterator[str]:
-    alone = planned is not None and planned.path is Path.REFERENCE
-    folding = "greta" if alone else engine
+    alone = planned is not None and planned.path not in LANES
+    folding = engine if planned is None or not alone else planned.path.value
     yield f"== query {plan.name} =="
     yield write_query(analysed.query).rstrip()
     yield ""
@@ -129,6 +129,8 @@ def _section(
 
 _ENGINES = {
     "hamlet": "compiled kernels fold all queries of the workload in one pass over the events",
+    "prefixes": "a compiled kernel folds the query by itself; where a number leaves 64 bits the reference does",
+    "reference": "the reference folds the query by itself, without kernels",
     "greta": "aggregates over the event graph, no trend is listed",
     "two_step": (
         "lists every trend, then aggregates; time grows with the number of trends, which may double with "

@@ -9,7 +9,7 @@ from hamlet_core.describe.template import names_of, template_lines, template_mer
 from hamlet_core.language.literals import duration_text
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.template.sharable import SharableSet, window_of
-from hamlet_core.template.workload import PartitionClass, Path, PlannedQuery, WorkloadPlan
+from hamlet_core.template.workload import LANES, PartitionClass, Path, PlannedQuery, WorkloadPlan
 from hamlet_core.windows import WindowSpec
 
 
@@ -42,13 +42,15 @@ def path_text(query: PlannedQuery) -> str:
             return "bursts: events of one type in a row are folded at once"
         case Path.EVENTS:
             return f"events: one by one, because of {reasons}"
+        case Path.PREFIXES:
+            return f"prefixes: by itself, event by event, because of {reasons}"
         case Path.REFERENCE:
-            return f"reference: by itself and one by one, because of {reasons}"
+            return f"reference: by itself and without kernels, because of {reasons} and what NOT holds"
     assert_never(query.path)
 
 
 def _passes(plan: WorkloadPlan) -> str:
-    alone = [query.name for query in plan.queries if query.path is Path.REFERENCE]
+    alone = [query.name for query in plan.queries if query.path not in LANES]
     if len(alone) == len(plan.queries):
         return "one pass over the events each"
     return "one pass over the events" + (f", and one each for {_list(alone)}" if alone else "")

@@ -47,14 +47,6 @@ class AnalysedQuery:
     operands: tuple[str | None, ...]
     """The alias each aggregate reads (a type name is replaced by its alias), None for those that read none."""
 
-    @property
-    def folds_by_lanes(self) -> bool:
-        """Whether the compiled kernels fold it: skip-till-any-match, and aggregates of events and trends alone."""
-        return self.query.mode is syntax.Mode.ANY and not any(
-            one.subject is not None or one.function is syntax.AggregateFunction.REACH
-            for one in self.query.aggregates
-        )
-
     def conditions(self) -> tuple[syntax.Expression, ...]:
         """Every local and adjacent condition, in the order of their kinds."""
         local = tuple(condition.expression for condition in self.local)

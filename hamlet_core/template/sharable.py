@@ -99,7 +99,7 @@ def window_of(analysed: AnalysedQuery) -> WindowSpec:
 
 
 def folded_alone(analysed: AnalysedQuery) -> tuple[str, ...]:
-    """What of a query only the reference fold knows: a matching mode, aggregates over trends and partitions."""
+    """What of a query no lanes fold: a matching mode, aggregates over trends and partitions."""
     mode = analysed.query.mode
     aggregates = (
         one.label

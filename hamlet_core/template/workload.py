@@ -29,8 +29,16 @@ class Path(Enum):
     """Runs of equal-type events at once: a path is a trend, and no step asks for the pair of events."""
     EVENTS = "events"
     """Event by event: ordered trees, scans, sets of positions, nested negation."""
+    PREFIXES = "prefixes"
+    """Query by query: matching modes, and what is counted of trends and partitions."""
     REFERENCE = "reference"
-    """Event by event and query by query, as the reference engine does it, without kernels."""
+    """The same where a negated pattern has conditions on pairs or another negation, without kernels."""
+
+
+LANES = frozenset({Path.BURSTS, Path.EVENTS})
+"""Paths on which all queries of a workload go together."""
+MOST_POSITIONS = 63
+"""That a set of positions may have among the bits of a prefix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +126,21 @@ def _class(
     )
 
 
+def path_of(analysed: AnalysedQuery) -> Path:
+    """How a run folds a query."""
+    if not folded_alone(analysed):
+        return Path.EVENTS if any(_reasons(analysed)) else Path.BURSTS
+    automaton = analysed.automaton
+    inside = {alias for negation in automaton.negations for alias in _all_aliases(negation)}
+    simple = not any(negation.negations for negation in automaton.negations)
+    simple = simple and not any(condition.left in inside for condition in analysed.adjacent)
+    negated = sum(len(negation.positions) for negation in automaton.negations)
+    fits = max(len(automaton.positions), negated) <= MOST_POSITIONS
+    return Path.PREFIXES if simple and fits else Path.REFERENCE
+
+
 def _planned(analysed: AnalysedQuery, place: int, *, shared: bool) -> PlannedQuery:
-    by_reference = folded_alone(analysed)
-    reasons = by_reference or tuple(_reasons(analysed))
+    reasons = folded_alone(analysed) or tuple(_reasons(analysed))
     alone = refusals(analysed)
     if not alone and not shared:
         alone = (
@@ -129,7 +149,7 @@ def _planned(analysed: AnalysedQuery, place: int, *, shared: bool) -> PlannedQue
     return PlannedQuery(
         analysed.query.name,
         place,
-        Path.REFERENCE if by_reference else Path.EVENTS if reasons else Path.BURSTS,
+        path_of(analysed),
         reasons,
         access_paths(analysed),
         alone,

@@ -59,7 +59,7 @@ LAYERS = {
         ("automaton", "panes"),
         ("graphlets",),
         ("events",),
-        ("passes",),
+        ("passes", "prefixes"),
         ("engine",),
     ),
     "pipelines.steps": (

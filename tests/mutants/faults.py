@@ -29,6 +29,7 @@ GROWTH, WAITING, LANES, SLOTS = (
     "engines/hamlet/bursts/blocks.py",
     "engines/hamlet/bursts/windows.py",
 )
+PREFIXES, TABLES_OF_PREFIXES = "engines/hamlet/prefixes/kernel.py", "engines/hamlet/prefixes/program.py"
 EVENTS, TREES = "engines/hamlet/events/kernel.py", "engines/hamlet/automaton/trees.py"
 SETS, GAPS, PATHS = (
     "engines/hamlet/automaton/sets.py",
@@ -48,6 +49,86 @@ CLASSES, WHOLES, ENGINE = (
 )
 
 FAULTS = (
+    # --- matching modes, and what is counted of trends and partitions
+    Fault(
+        "under next an event takes nothing (greta)",
+        GRETA,
+        "if (left := self.left(one, rows))] + arrived",
+        "if (left := one)] + arrived",
+    ),
+    Fault("under next an event takes nothing (hamlet)", PREFIXES, "if program.mode != ANY:", "if False:"),
+    Fault(
+        "contiguous looks past what is not named (greta)",
+        PREPARED,
+        "self.mode is Mode.CONTIGUOUS or self.root.binds(row)",
+        "self.root.binds(row)",
+    ),
+    Fault(
+        "contiguous looks past what is not named (hamlet)",
+        "template/plan.py",
+        "        query.mode is syntax.Mode.CONTIGUOUS,",
+        "        False,",
+    ),
+    Fault(
+        "contiguous is next (hamlet)",
+        PREFIXES,
+        "range(count if program.mode != CONTIGUOUS else 0)",
+        "range(count)",
+    ),
+    Fault(
+        "the sides of AND wait together (hamlet)",
+        PREFIXES,
+        "waiting.mask[one] &= _not_taken(program, waiting.taken[one])",
+        "waiting.mask[one] &= _not_taken(program, 3 if waiting.taken[one] else 0)",
+    ),
+    Fault(
+        "trends that touch follow one another (greta)",
+        GRETA,
+        "start > free) and any",
+        "start >= free) and any",
+    ),
+    Fault(
+        "trends that touch follow one another (hamlet)",
+        PREFIXES,
+        "program.times[T_LATEST]] > free:",
+        "program.times[T_LATEST]] >= free:",
+    ),
+    Fault(
+        "a duration ends where the latest trend of its state ends (greta)",
+        AGGREGATES,
+        "                changed[place] = lasted\n",
+        "                changed[place] = element[-2]\n",
+    ),
+    Fault(
+        "a duration begins with the first trend of its state (hamlet)",
+        PREFIXES,
+        "        mine = time - into.integers[one, slot, clock]\n",
+        "        mine = 0\n",
+    ),
+    Fault(
+        "only trends reach (hamlet)",
+        PREFIXES,
+        "            reached |= waiting.mask[one]\n",
+        "            reached |= waiting.mask[one] & program.ends[0]\n",
+    ),
+    Fault(
+        "a leading NOT closes nothing (hamlet)",
+        PREFIXES,
+        "if gap and _bit(begun, position) and _latest(program, starts, gap) != NO_TIME:",
+        "if False:",
+    ),
+    Fault(
+        "a trailing NOT undoes nothing (hamlet)",
+        TABLES_OF_PREFIXES,
+        "any(border.gap for border in automaton.ends)",
+        "False",
+    ),
+    Fault(
+        "a row of a reach alone is lost",
+        AGGREGATES,
+        "        there = element is not None or any(",
+        "        there = element is not None and any(",
+    ),
     # --- time and windows
     Fault(
         "ties are chains (greta)",
@@ -75,8 +156,8 @@ FAULTS = (
     Fault(
         "a sequence bound in two ways counts twice (greta)",
         GRETA,
-        "SetFold if prepared.analysed.ambiguous else PathFold",
-        "PathFold",
+        "    elif prepared.analysed.ambiguous:",
+        "    elif False:",
     ),
     Fault(
         "a sequence bound in two ways counts twice (two_step)",

@@ -52,7 +52,7 @@ def fold_prefixes(
 ) -> tuple[list[Totals], list[int]]:
     """Totals of queries with a matching mode, or with aggregates over trends and partitions; adds to `work`.
 
-    And the places of those that no kernel folds: what they negate is beyond it, or a number beyond 64 bits.
+    And the places of those with a number beyond the 64 bits that this kernel has.
     """
     found = dict(fold_by_prefixes(windowed, stream, arithmetic, work, text, progress))
     return list(found.values()), [place for place in range(len(windowed)) if place not in found]

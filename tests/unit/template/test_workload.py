@@ -158,13 +158,25 @@ FOLDED_ALONE = {
 
 
 @pytest.mark.parametrize("asked", FOLDED_ALONE)
-def test_modes_and_aggregates_over_trends_take_the_path_of_the_reference_and_share_nothing(asked):
+def test_modes_and_aggregates_over_trends_take_the_path_of_prefixes_and_share_nothing(asked):
     returns, clauses = asked
     plan = planned(query("SEQ(A, B b+)", returns, clauses=clauses), "SEQ(C, B+)", "SEQ(D, B+)")
-    assert (plan.queries[0].path, plan.queries[0].reasons) == (Path.REFERENCE, FOLDED_ALONE[asked])
+    assert (plan.queries[0].path, plan.queries[0].reasons) == (Path.PREFIXES, FOLDED_ALONE[asked])
     assert plan.queries[0].alone == (", ".join(FOLDED_ALONE[asked]),)
     assert [one.path for one in plan.queries[1:]] == [Path.BURSTS, Path.BURSTS]
     assert [one.queries for one in plan.sets] == [(1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "where"),
+    [
+        ("SEQ(A, NOT SEQ(C c, D d), B b+)", "WHERE c.v = NEXT(d).v"),
+        ("SEQ(A, NOT SEQ(C c, NOT E e, D d), B b+)", ""),
+    ],
+)
+def test_what_the_kernel_of_prefixes_cannot_negate_is_left_to_the_reference(pattern, where):
+    (one,) = planned(query(pattern, clauses=f"SEMANTICS next {where}")).queries
+    assert one.path is Path.REFERENCE
 
 
 def test_an_alias_called_like_a_word_of_aggregates_is_an_alias():

@@ -17,7 +17,6 @@ from hamlet_core.engines.hamlet.prefixes.kernel import DONE, FULL, fold_prefixes
 from hamlet_core.engines.hamlet.prefixes.program import (
     Columns,
     Layout,
-    folds_by_prefixes,
     program_of,
     slots_of,
 )
@@ -41,12 +40,11 @@ def fold_by_prefixes(
     text: str,
     progress: Progress,
 ) -> Iterator[tuple[int, Totals]]:
-    """Totals by place of the query; there are none of queries that the kernel cannot fold."""
+    """Totals by place of the query; there are none of queries with a number beyond 64 bits."""
     alike: dict[tuple[frozenset[str], frozenset[str]], list[int]] = {}
     for place, one in enumerate(windowed):
-        if folds_by_prefixes(one.analysed):
-            key = frozenset(one.analysed.equivalence), frozenset(one.analysed.group_by)
-            alike.setdefault(key, []).append(place)
+        key = frozenset(one.analysed.equivalence), frozenset(one.analysed.group_by)
+        alike.setdefault(key, []).append(place)
     done = 0
     for places in alike.values():
         (own,) = classes_of([windowed[place].analysed for place in places])

@@ -50,7 +50,7 @@ def fold_prefixes(fold: Any, jobs: Any, found: Any, begin: int) -> Any:
 
 
 @compiled_part
-def _fold(fold: Any, first: int, last: int) -> Any:
+def _fold(fold: Any, first: int, last: int) -> Any:  # noqa: C901, PLR0912 - the steps of a time stamp, in their order
     """One window: (how it went, positions reached, trends that follow one another)."""
     program, events, waiting = fold.program, fold.events, fold.waiting
     _reset(program, fold.trends, fold.starts)

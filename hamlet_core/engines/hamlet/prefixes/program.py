@@ -1,4 +1,4 @@
-"""A query in, the tables of its kernel out; None for what the kernel cannot fold."""
+"""A query in, the tables of its kernel out."""
 
 from __future__ import annotations
 
@@ -20,23 +20,9 @@ from hamlet_core.table.columns import validity
 from hamlet_core.table.encode import Column
 from hamlet_core.table.kinds import Kind
 
-MOST_POSITIONS = 63
 _MODES = {Mode.ANY: ANY, Mode.NEXT: NEXT, Mode.CONTIGUOUS: CONTIGUOUS}
 _SUMS, _LEAST, _DOUBLES = range(3)
 _TIMED = frozenset({Role.LASTING, Role.SHORTEST, Role.LONGEST, Role.DISJOINT})
-
-
-def folds_by_prefixes(analysed: AnalysedQuery) -> bool:
-    """Whether the kernel can fold a query, whatever its events are."""
-    automaton = analysed.automaton
-    negated = [position for negation in automaton.negations for position in negation.positions]
-    inside = {position.alias for position in negated}
-    return (
-        len(automaton.positions) <= MOST_POSITIONS
-        and len(negated) <= MOST_POSITIONS
-        and not any(negation.negations for negation in automaton.negations)
-        and not any(condition.left in inside for condition in analysed.adjacent)
-    )
 
 
 @dataclass(slots=True)
@@ -136,7 +122,7 @@ def program_of(
     predicates: Predicates,
     conditions: Mapping[tuple[int, str, str], int],
 ) -> Program:
-    """The tables of a query that `folds_by_prefixes`; `query` is its place in its class."""
+    """The tables of a query whose path is by prefixes; `query` is its place in its class."""
     automaton, aggregates = analysed.automaton, analysed.query.aggregates
     size = len(automaton.positions)
     edges = sorted(automaton.edges, key=lambda edge: (edge.target, edge.source))

@@ -54,7 +54,9 @@ class Reading:
             tuple(self._part(part, alive, aliases) for part in parts),
         )
 
-    def _part(self, part: Component, alive: Any, aliases: Sequence[str]) -> Numbers | Extremes:
+    def _part(  # noqa: PLR0911 - one case a kind
+        self, part: Component, alive: Any, aliases: Sequence[str]
+    ) -> Numbers | Extremes:
         match part.role:
             case Role.PARTITIONS:
                 return self._numbers(self.found.partitions[alive], COUNTS)
