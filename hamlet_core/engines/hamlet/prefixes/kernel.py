@@ -13,7 +13,7 @@ import numpy as np
 
 from hamlet_core.engines.hamlet.automaton.conditions import holds
 from hamlet_core.engines.hamlet.input.windows import row_of
-from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_inline, compiled_part
+from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_inline
 from hamlet_core.engines.hamlet.prefixes.tables import (
     ANY,
     CONTIGUOUS,
@@ -49,7 +49,7 @@ def fold_prefixes(fold: Any, jobs: Any, found: Any, begin: int) -> Any:
     return jobs.first.shape[0], DONE
 
 
-@compiled_part
+@compiled_inline
 def _fold(fold: Any, first: int, last: int) -> Any:  # noqa: C901, PLR0912 - the steps of a time stamp, in their order
     """One window: (how it went, positions reached, trends that follow one another)."""
     program, events, waiting = fold.program, fold.events, fold.waiting
@@ -93,7 +93,7 @@ def _fold(fold: Any, first: int, last: int) -> Any:  # noqa: C901, PLR0912 - the
     return DONE, reached, disjoint
 
 
-@compiled_part
+@compiled_inline
 def _chained(program: Any, of: Any, one: int, free: int, disjoint: int) -> Any:
     """Where the trends that follow one another end, and how many they are, after those that end with a prefix."""
     if program.chains:
@@ -103,7 +103,7 @@ def _chained(program: Any, of: Any, one: int, free: int, disjoint: int) -> Any:
     return free, disjoint
 
 
-@compiled_part
+@compiled_inline
 def _reset(program: Any, trends: Any, starts: Any) -> None:
     for side in range(3):
         trends.there[side] = False
@@ -126,7 +126,7 @@ def _one(position: int) -> Any:
     return np.uint64(1) << np.uint64(position)
 
 
-@compiled_part
+@compiled_inline
 def _lowest(mask: Any) -> int:
     """The place of the lowest bit that is set."""
     place = 0
@@ -135,13 +135,13 @@ def _lowest(mask: Any) -> int:
     return place
 
 
-@compiled_part
+@compiled_inline
 def _bound(program: Any, events: Any, event: int) -> Any:
     """The positions that the event may take."""
     return _holding(events, event, program.candidates[events.code[event] + 1], program.bit)
 
 
-@compiled_part
+@compiled_inline
 def _holding(events: Any, event: int, mask: Any, bit: Any) -> Any:
     """Those of some positions whose local predicate holds."""
     for position in range(bit.shape[0]):
@@ -151,7 +151,7 @@ def _holding(events: Any, event: int, mask: Any, bit: Any) -> Any:
     return mask
 
 
-@compiled_part
+@compiled_inline
 def _latest(program: Any, starts: Any, gap: Any) -> int:
     """When the last match of some negated patterns began that has ended by now."""
     latest = NO_TIME
@@ -163,7 +163,7 @@ def _latest(program: Any, starts: Any, gap: Any) -> int:
     return latest
 
 
-@compiled_part
+@compiled_inline
 def _still(program: Any, starts: Any, complete: Any, time: int) -> Any:
     """The last positions of trends that no negated match has undone, now that the window closes."""
     for position in range(program.end_gap.shape[0]):
@@ -173,7 +173,7 @@ def _still(program: Any, starts: Any, complete: Any, time: int) -> Any:
     return complete
 
 
-@compiled_part
+@compiled_inline
 def _arrive(fold: Any, event: int, bound: Any, count: int, stop: int) -> int:
     """The prefixes that end with an event, put behind the others; how many there are then, or minus LOST or FULL."""
     waiting, own = fold.waiting, stop
@@ -196,7 +196,7 @@ def _arrive(fold: Any, event: int, bound: Any, count: int, stop: int) -> int:
     return stop
 
 
-@compiled_part
+@compiled_inline
 def _begun(program: Any, starts: Any, bound: Any) -> Any:
     """The positions at which a trend may begin now."""
     begun = bound & program.start[0]
@@ -207,7 +207,7 @@ def _begun(program: Any, starts: Any, bound: Any) -> Any:
     return begun
 
 
-@compiled_part
+@compiled_inline
 def _sides(program: Any, mask: Any) -> int:
     """The sides of AND of some positions: bit 0 for the left one, bit 1 for the right one."""
     side = 0
@@ -218,7 +218,7 @@ def _sides(program: Any, mask: Any) -> int:
     return side
 
 
-@compiled_part
+@compiled_inline
 def _begin(program: Any, waiting: Any, new: int, time: int) -> None:
     """The element of the empty prefix, before an event at this time."""
     for slot in range(waiting.integers.shape[1]):
@@ -233,7 +233,7 @@ def _begin(program: Any, waiting: Any, new: int, time: int) -> None:
             waiting.integers[new, slot, program.times[T_CLOCK]] = time
 
 
-@compiled_part
+@compiled_inline
 def _prolonged(fold: Any, older: int, bound: Any, new: int, event: int) -> Any:
     """The positions in which a prefix may stand after the event; its elements are then those of `new`."""
     program, waiting = fold.program, fold.waiting
@@ -261,7 +261,7 @@ def _prolonged(fold: Any, older: int, bound: Any, new: int, event: int) -> Any:
     return mask
 
 
-@compiled_part
+@compiled_inline
 def _take(fold: Any, new: int, mask: Any, event: int) -> bool:
     """Let each position of a new prefix take the event; False where a number is too large."""
     program, waiting, values = fold.program, fold.waiting, fold.values
@@ -299,7 +299,7 @@ def _take(fold: Any, new: int, mask: Any, event: int) -> bool:
     return True
 
 
-@compiled_part
+@compiled_inline
 def _age(program: Any, integers: Any, new: int, slot: int, time: int) -> bool:
     """What the trends of an element last if they end at this time; False where that is too large."""
     moving, clock = program.times[T_MOVING], program.times[T_CLOCK]
@@ -317,7 +317,7 @@ def _age(program: Any, integers: Any, new: int, slot: int, time: int) -> bool:
     return True
 
 
-@compiled_part
+@compiled_inline
 def _merged(program: Any, waiting: Any, first: int, new: int) -> int:
     """Add a new prefix to one from `first` on that stands in the same positions: how many there are then, or -1."""
     for other in range(first, new):
@@ -326,7 +326,7 @@ def _merged(program: Any, waiting: Any, first: int, new: int) -> int:
     return new + 1
 
 
-@compiled_part
+@compiled_inline
 def _plus(program: Any, into: Any, one: int, of: Any, other: int) -> bool:
     """Add the elements of a prefix to those of another; False where a number is too large."""
     clock = program.times[T_CLOCK]
@@ -351,7 +351,7 @@ def _plus(program: Any, into: Any, one: int, of: Any, other: int) -> bool:
     return True
 
 
-@compiled_part
+@compiled_inline
 def _same_clock(program: Any, into: Any, one: int, of: Any, other: int, slot: int) -> bool:
     """Let what both have lasted be up to the later of their times."""
     clock, moving = program.times[T_CLOCK], program.times[T_MOVING]
@@ -372,7 +372,7 @@ def _same_clock(program: Any, into: Any, one: int, of: Any, other: int, slot: in
     return True
 
 
-@compiled_part
+@compiled_inline
 def _copy(of: Any, one: int, into: Any, other: int) -> None:
     into.time[other], into.row[other] = of.time[one], of.row[one]
     into.mask[other], into.taken[other] = of.mask[one], 0
@@ -383,7 +383,7 @@ def _copy(of: Any, one: int, into: Any, other: int) -> None:
             into.doubles[other, slot, part] = of.doubles[one, slot, part]
 
 
-@compiled_part
+@compiled_inline
 def _settle(program: Any, waiting: Any, count: int, stop: int) -> int:
     """What waits behind this time stamp, the new ones last; -1 where a number is too large."""
     older = 0
@@ -404,7 +404,7 @@ def _settle(program: Any, waiting: Any, count: int, stop: int) -> int:
     return kept
 
 
-@compiled_part
+@compiled_inline
 def _not_taken(program: Any, taken: Any) -> Any:
     """The positions of the sides on which no event prolongs."""
     mask = ~np.uint64(0)
@@ -415,14 +415,14 @@ def _not_taken(program: Any, taken: Any) -> Any:
     return mask
 
 
-@compiled_part
+@compiled_inline
 def _move(waiting: Any, one: int, to: int) -> None:
     if one != to:
         _copy(waiting, one, waiting, to)
     waiting.taken[to] = 0
 
 
-@compiled_part
+@compiled_inline
 def _place_of(waiting: Any, mask: Any, count: int) -> int:
     """Which of the first prefixes stands in just these positions; `count` if none does."""
     for place in range(count):
@@ -431,7 +431,7 @@ def _place_of(waiting: Any, mask: Any, count: int) -> int:
     return count
 
 
-@compiled_part
+@compiled_inline
 def _negate(program: Any, events: Any, starts: Any, event: int, after: int) -> None:
     """Matches of negated patterns: by position the latest start of those that stand there (read first, then written)."""
     if not program.negated_ends.shape[0]:
@@ -452,7 +452,7 @@ def _negate(program: Any, events: Any, starts: Any, event: int, after: int) -> N
         starts[0, position] = starts[1, position]
 
 
-@compiled_part
+@compiled_inline
 def _add_trends(program: Any, of: Any, one: int, complete: Any, trends: Any) -> bool:
     """Add what may end here to the trends of its sides; False where a number is too large."""
     side = _sides(program, complete)
@@ -475,7 +475,7 @@ def _add_trends(program: Any, of: Any, one: int, complete: Any, trends: Any) -> 
     return True
 
 
-@compiled_part
+@compiled_inline
 def _add_window(program: Any, trends: Any, found: Any, row: int, reached: Any, disjoint: int) -> bool:
     """Add the window of one partition to its row; False where a number is too large."""
     if program.right[0]:
