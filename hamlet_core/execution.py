@@ -6,7 +6,7 @@ lets the pipeline run the same code in many tasks.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hamlet_core.algebra.aggregates import DURATION, Shape, algebra_of
-from hamlet_core.algebra.arithmetic import ARITHMETICS, Unit, unit_of_durations
+from hamlet_core.algebra.aggregates import DURATION, Component, Shape, algebra_of, components
+from hamlet_core.algebra.arithmetic import ARITHMETICS, Arithmetic, Unit, unit_of_durations
 from hamlet_core.engines.partitions import fold_groups
 from hamlet_core.engines.prepared import prepare
 from hamlet_core.engines.registry import DEFAULT_ENGINE, EVALUATORS, REFERENCE, Options
@@ -29,6 +29,7 @@ from hamlet_core.predicates.typing import check
 from hamlet_core.progress import Progress
 from hamlet_core.results.counters import Counters, Work
 from hamlet_core.results.folded import Folded, Part, shapes_of
+from hamlet_core.results.joining import Halves, joined_halves
 from hamlet_core.results.rows import (
     PartialRow,
     check_partials,
@@ -42,6 +43,7 @@ from hamlet_core.table.encode import TIMESTAMP_TYPE, EventSchema, Stream, encode
 from hamlet_core.table.frames import Events, opened, read
 from hamlet_core.table.kinds import NUMBERS, Kind
 from hamlet_core.template.plan import QueryPlan, plan_query, types_read
+from hamlet_core.template.sharable import halves_of
 from hamlet_core.template.workload import LANES, Path, path_of
 from hamlet_core.windows import WindowSpec
 
@@ -245,20 +247,20 @@ def _fold(
     chunks: Iterator[list[Totals]] = iter(())
     others = list(range(len(analysed)))
     if options.engine == DEFAULT_ENGINE:
-        windowed = _windowed(analysed, specs, shapes)
         paths = [path_of(one) for one in analysed]
-        by_lanes = [one for one, path in zip(windowed, paths, strict=True) if path in LANES]
+        by_lanes = [place for place in others if paths[place] in LANES]
         by_prefixes = [place for place in others if paths[place] is Path.PREFIXES]
         others = [place for place in others if paths[place] is Path.REFERENCE]
-        engine = _compiled_engine()
+        folding = _Folding(stream, numbers, work, text, options)
         if by_prefixes:
-            asked = [windowed[place] for place in by_prefixes]
-            totals, left = engine.fold_prefixes(asked, stream, numbers.name, work, text, progress)
+            totals, left = folding.by_prefixes(
+                [analysed[place] for place in by_prefixes], [specs[place] for place in by_prefixes], progress
+            )
             others += [by_prefixes[place] for place in left]
-            chunks = iter([totals])
+            chunks = chain.from_iterable(totals)
         if by_lanes:
-            lanes = engine.fold_workload(by_lanes, stream, numbers.name, work, text, sharing=options.sharing)
-            chunks = chain(chunks, lanes)
+            lanes = [analysed[place] for place in by_lanes]
+            chunks = chain(chunks, folding.by_lanes(lanes, [specs[place] for place in by_lanes]))
     rows: list[PartialRow] = []
     for number, place in enumerate(others):
         part = progress.part(number, len(others))
@@ -266,6 +268,53 @@ def _fold(
         rows.extend(found)
         work.matched_events += events_bound
     return Folded(stream, shapes, numbers, work, chunks, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Folding:
+    """What the compiled engine folds of a stream, and how."""
+
+    stream: Stream
+    numbers: Arithmetic
+    work: Work
+    text: str
+    options: Options
+
+    def by_lanes(
+        self, queries: Sequence[AnalysedQuery], specs: Sequence[WindowSpec]
+    ) -> Iterator[list[Totals]]:
+        """All of them together."""
+        windowed, sharing = self._windowed(queries, specs), self.options.sharing
+        chunks: Iterator[list[Totals]] = _compiled_engine().fold_workload(
+            windowed, self.stream, self.numbers.name, self.work, self.text, sharing=sharing
+        )
+        return chunks
+
+    def by_prefixes(
+        self, queries: Sequence[AnalysedQuery], specs: Sequence[WindowSpec], progress: Progress
+    ) -> tuple[list[Iterator[list[Totals]]], list[int]]:
+        """The chunks of each, and the places of those with a number beyond the kernel's."""
+        halves = [halves_of(one) for one in queries]
+        asked = [one if both is None else both[1] for one, both in zip(queries, halves, strict=True)]
+        windowed = self._windowed(asked, specs)
+        totals, left = _compiled_engine().fold_prefixes(
+            windowed, self.stream, self.numbers.name, self.work, self.text, progress
+        )
+        found: list[Iterator[list[Totals]]] = []
+        for place, one in totals.items():
+            both, whole = halves[place], queries[place]
+            if both is None:
+                found.append(iter([[one]]))
+                continue
+            parts = (*(self._parts(half) for half in both), self._parts(whole))
+            found.append(joined_halves(self.by_lanes([both[0]], [specs[place]]), Halves(one, *parts)))
+        return found, left
+
+    def _windowed(self, queries: Sequence[AnalysedQuery], specs: Sequence[WindowSpec]) -> list[WindowedQuery]:
+        return _windowed(queries, specs, shapes_of(tuple(queries), self.numbers))
+
+    def _parts(self, analysed: AnalysedQuery) -> tuple[Component, ...]:
+        return components(analysed.query.aggregates, analysed.operands, self.numbers)
 
 
 def _encoded(
@@ -295,7 +344,7 @@ def _compiled_engine() -> ModuleType:
 
 
 def _windowed(
-    analysed: tuple[AnalysedQuery, ...], specs: list[WindowSpec], shapes: Mapping[str, Shape]
+    analysed: Sequence[AnalysedQuery], specs: Sequence[WindowSpec], shapes: Mapping[str, Shape]
 ) -> list[WindowedQuery]:
     engine = _compiled_engine()
     return [

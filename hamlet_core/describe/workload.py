@@ -43,7 +43,8 @@ def path_text(query: PlannedQuery) -> str:
         case Path.EVENTS:
             return f"events: one by one, because of {reasons}"
         case Path.PREFIXES:
-            return f"prefixes: by itself, event by event, because of {reasons}"
+            rest = "; all other aggregates as bursts or events, by itself" if query.halved else ""
+            return f"prefixes: by itself, event by event, because of {reasons}{rest}"
         case Path.REFERENCE:
             return f"reference: by itself and without kernels, because of {reasons} and what NOT holds"
     assert_never(query.path)

@@ -7,6 +7,7 @@ every query begins there: windows of one workload always overlap, even where a s
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -101,12 +102,30 @@ def window_of(analysed: AnalysedQuery) -> WindowSpec:
 def folded_alone(analysed: AnalysedQuery) -> tuple[str, ...]:
     """What of a query no lanes fold: a matching mode, aggregates over trends and partitions."""
     mode = analysed.query.mode
-    aggregates = (
-        one.label
-        for one in analysed.query.aggregates
-        if one.subject is not None or one.function is AggregateFunction.REACH
-    )
+    aggregates = (one.label for one in analysed.query.aggregates if _is_over_partitions(one))
     return (*([] if mode is Mode.ANY else [f"SEMANTICS {mode.value}"]), *aggregates)
+
+
+def halves_of(analysed: AnalysedQuery) -> tuple[AnalysedQuery, AnalysedQuery] | None:
+    """A query of skip-till-any-match as one that lanes fold and one with the other aggregates; None if it has no such two.
+
+    Trends of this mode grow beyond all integers, which lanes can count; of the other modes there are few.
+    """
+    over = [_is_over_partitions(one) for one in analysed.query.aggregates]
+    if analysed.query.mode is not Mode.ANY or all(over) or not any(over):
+        return None
+    return _returning(analysed, [not one for one in over]), _returning(analysed, over)
+
+
+def _is_over_partitions(aggregate: Aggregate) -> bool:
+    return aggregate.subject is not None or aggregate.function is AggregateFunction.REACH
+
+
+def _returning(analysed: AnalysedQuery, chosen: Sequence[bool]) -> AnalysedQuery:
+    """The query with some of its aggregates."""
+    aggregates = analysed.query.aggregates
+    query = replace(analysed.query, returns=tuple(itertools.compress(aggregates, chosen)))
+    return replace(analysed, query=query, operands=tuple(itertools.compress(analysed.operands, chosen)))
 
 
 def sharable_sets(workload: Sequence[AnalysedQuery]) -> tuple[SharableSet, ...]:

@@ -14,6 +14,7 @@ from hamlet_core.template.merged import MergedTemplate, merge
 from hamlet_core.template.sharable import (
     SharableSet,
     folded_alone,
+    halves_of,
     partition_of,
     refusals,
     sharable_sets,
@@ -53,6 +54,8 @@ class PlannedQuery:
     """Why not `bursts`; empty for `bursts`."""
     steps: tuple[Step, ...]
     """The access path of each edge of its automaton."""
+    halved: bool
+    """Whether lanes fold its aggregates of events and trends."""
     alone: tuple[str, ...]
     """Why it, or a Kleene sub-pattern of it, is in no sharable set; empty if nothing was refused."""
 
@@ -152,6 +155,7 @@ def _planned(analysed: AnalysedQuery, place: int, *, shared: bool) -> PlannedQue
         path_of(analysed),
         reasons,
         access_paths(analysed),
+        halves_of(analysed) is not None,
         alone,
     )
 

@@ -49,13 +49,13 @@ def fold_prefixes(
     work: Work,
     text: str,
     progress: Progress,
-) -> tuple[list[Totals], list[int]]:
-    """Totals of queries with a matching mode, or with aggregates over trends and partitions; adds to `work`.
+) -> tuple[dict[int, Totals], list[int]]:
+    """Totals, by place, of queries with a matching mode, or with aggregates over partitions; adds to `work`.
 
     And the places of those with a number beyond the 64 bits that this kernel has.
     """
     found = dict(fold_by_prefixes(windowed, stream, arithmetic, work, text, progress))
-    return list(found.values()), [place for place in range(len(windowed)) if place not in found]
+    return found, [place for place in range(len(windowed)) if place not in found]
 
 
 def fold_workload(
