@@ -77,6 +77,14 @@ def plain(part: Numbers | Extremes) -> list[Any]:
     return list(zip(*columns, strict=True))
 
 
+def integers(part: Numbers | Extremes) -> list[int]:
+    """Numbers that are integers below 2**53, in any arithmetic."""
+    if isinstance(part, Extremes) or part.digits is not None:
+        return plain(part)
+    found: list[int] = np.ldexp(part.mantissa, part.exponent).astype(np.int64).tolist()
+    return found
+
+
 def joined(numbers: Sequence[Numbers]) -> Numbers:
     """The scaled numbers of all, one after the other."""
     if len(numbers) == 1:

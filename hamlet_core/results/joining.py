@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from hamlet_core.algebra.aggregates import LATTICE, Component
 from hamlet_core.algebra.measuring import Extremes, Numbers
-from hamlet_core.results.totals import Integers, Totals
+from hamlet_core.results.totals import Integers, Totals, joined_totals
 
 
 @dataclass(slots=True)
@@ -40,19 +40,29 @@ class Halves:
         }
 
     def joined(self, first: Totals) -> Totals:
-        """The rows of the first half with what the second has of them."""
+        """The rows of the first half, with what the second has of them and of windows no later than they."""
         texts = [first.groups[group] for group in first.group.tolist()]
         keys = zip(first.window_start.tolist(), texts, strict=True)
         rows = np.array([self.places[key] for key in keys], np.int64)
         self.left[rows] = False
-        return self._whole(first, rows, dict(zip(self.first_parts, first.parts, strict=True)), first.trends)
+        both = self._whole(first, rows, dict(zip(self.first_parts, first.parts, strict=True)), first.trends)
+        if not len(rows):
+            return both
+        earlier = self.left & (self.second.window_start <= first.window_start.max())
+        return joined_totals([both, self.alone(earlier, first)]) if earlier.any() else both
 
-    def alone(self) -> Totals:
-        """The rows of the second half that the first does not have: there is no trend."""
-        rows = np.flatnonzero(self.left)
+    def alone(self, which: Any, first: Totals | None = None) -> Totals:
+        """Some of the rows that the second half alone has: there is no trend. MIN and MAX have the types of `first`."""
+        rows = np.flatnonzero(which)
+        self.left[rows] = False
         nothing = _nothing(self.second.trends, len(rows))
-        none = Extremes(pa.nulls(len(rows), pa.int64()))
-        parts = {part: none if part.role in LATTICE else nothing for part in self.first_parts}
+        kinds: list[Any] = [pa.int64()] * len(self.first_parts)
+        if first is not None:
+            kinds = [one.values.type if isinstance(one, Extremes) else None for one in first.parts]
+        parts = {
+            part: Extremes(pa.nulls(len(rows), kind)) if part.role in LATTICE else nothing
+            for part, kind in zip(self.first_parts, kinds, strict=True)
+        }
         return self._whole(_taken_rows(self.second, rows), rows, parts, nothing)
 
     def _whole(
@@ -69,7 +79,7 @@ def joined_halves(chunks: Iterable[list[Totals]], halves: Halves) -> Iterator[li
     """The chunks of the first half, one query, with what the second has; at the end what only that one has."""
     for (first,) in chunks:
         yield [halves.joined(first)]
-    yield [halves.alone()]
+    yield [halves.alone(halves.left)]
 
 
 def _taken_rows(totals: Totals, rows: Integers) -> Totals:

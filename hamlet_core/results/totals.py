@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet_core.algebra.aggregates import Shape
+from hamlet_core.algebra.aggregates import COUNTED, Shape
 from hamlet_core.algebra.arithmetic import Arithmetic, Unit
-from hamlet_core.algebra.measuring import Extremes, Numbers, appended, plain
+from hamlet_core.algebra.measuring import Extremes, Numbers, appended, integers, plain
 from hamlet_core.algebra.showing import MeasureColumns, Shown, shown
 from hamlet_core.language.syntax import Aggregate
 from hamlet_core.results.rows import PartialRow, result_schema
@@ -226,7 +226,11 @@ def partial_rows(
         shape = shapes[one.name]
         told = tuple((name, units[name].kind.name, units[name].scale) for name in shape.attributes)
         labels = tuple(some.label for some in shape.aggregates)
-        elements = zip(plain(one.trends), *map(plain, one.parts), strict=True)
+        parts = (
+            integers(part) if of.role in COUNTED else plain(part)
+            for of, part in zip(shape.parts, one.parts, strict=True)
+        )
+        elements = zip(plain(one.trends), *parts, strict=True)
         windows = zip(one.window_start.tolist(), one.window_end.tolist(), strict=True)
         for window, group, element in zip(windows, one.group.tolist(), elements, strict=True):
             key = one.name, *window, one.groups[group]
