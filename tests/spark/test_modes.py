@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 from delta.tables import DeltaTable
 
-from pipelines.checks.differences import Problem
+from pipelines.checks.differences import Problem, differences
 from pipelines.checks.greta import compare_with_greta
 from pipelines.checks.results import check_results
 from pipelines.reading import ColumnOptions
@@ -165,8 +165,9 @@ def test_partitions_of_a_group_are_merged_and_what_comes_out_holds(
     monkeypatch.setattr(file_tasks, "MOST_HERE", 0)
     settings = many(tmp_path, mode, time, arithmetic=arithmetic, path=path)
     warehouse, report = compute(spark, settings)
-    rows = table_rows(warehouse, "computed_aggregates")
-    assert rows == expected_rows(settings)
+    rows, expected = table_rows(warehouse, "computed_aggregates"), expected_rows(settings)
+    # Sums of scaled numbers depend on the order in the last digit.
+    assert differences(rows, expected) == () if arithmetic == "scaled" else rows == expected
     assert {row["query"] for row in rows} == {"merged", "grouped", "whole", "beside"}
     assert any(row["aggregate"] == "COUNT(PARTITIONS)" and row["value"] > 1 for row in rows)
     assert len([task for task in report.tasks if "merged" in task.queries and task.events]) > 1

@@ -6,9 +6,10 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
-from hamlet_core import EventSchema, QueryMeaningError, parse, partials, plan
+from hamlet_core import EventSchema, QueryMeaningError, merge_partials, parse, partials, plan, run
 from pipelines.checks.differences import Problem, close, differences
 from pipelines.checks.raw_events import group_of_key, key_of_group
 from pipelines.checks.rules import cell
@@ -55,6 +56,50 @@ def test_partial_rows_of_several_tasks_add_up():
     assert merged_rows(pa.concat_tables(tasks), parse(TEXT), "exact").to_pylist() == merged()
     twice = merged_rows(pa.concat_tables([tasks[0], tasks[0]]), parse(TEXT), "exact").to_pylist()
     assert [row["exact"] for row in twice] == ["2", "2"]
+
+
+OVER_TRENDS = """
+q: RETURN COUNT(*), REACH(a), REACH(b), COUNT(PARTITIONS), COUNT(DISJOINT), SUM(DURATION), AVG(DURATION), MIN(DURATION), MAX(DURATION),
+          SUM(b.v), MAX(b.v)
+   PATTERN SEQ(A a, B b+) SEMANTICS {mode} WHERE [k] WITHIN 10 s
+"""
+
+
+@pytest.mark.parametrize("engines", [("hamlet", "hamlet"), ("hamlet", "greta"), ("greta", "hamlet")])
+@pytest.mark.parametrize("mode", ["any", "next", "contiguous"])
+@pytest.mark.parametrize("arithmetic", ["scaled", "exact", "modular"])
+@pytest.mark.parametrize("unit", [None, "us"])
+def test_what_tasks_have_of_partitions_and_durations_adds_up(arithmetic, mode, engines, unit):
+    """A task may fold with kernels what another one leaves to the reference, where numbers are large."""
+    times = pa.array([1, 2, 3, 4, 5, 12, 13, 15, 22])
+    if unit:
+        times = pa.array([2_500_000 * time // 2 - 250_000 for time in times.to_pylist()]).cast(
+            pa.timestamp(unit, "UTC")
+        )
+    events = pa.table(
+        {
+            "time": times,
+            "type": list("AABCBABBA"),
+            "k": list("xyxyyxyxz"),
+            "v": [None, 2, 3, 4, 5, 6, 7, None, 9],
+        }
+    )
+    text = OVER_TRENDS.format(mode=mode)
+    parts = [
+        partials(
+            text,
+            events.filter(pc.is_in(events["k"], pa.array(list(keys)))),
+            engine=engine,
+            arithmetic=arithmetic,
+        )
+        for keys, engine in zip(("x", "yz"), engines, strict=True)
+    ]
+    time_type = pa.int64() if unit is None else pa.timestamp("us", "UTC")
+    found = merge_partials(text, pa.concat_tables(parts), time_type=time_type, arithmetic=arithmetic)
+    whole = run(text, events, engine="greta", arithmetic=arithmetic)
+    digits = {"exact": "exact", "modular": "fingerprint"}.get(arithmetic)
+    assert found.num_rows == whole.num_rows > 0
+    assert differences(found.to_pylist(), whole.to_pylist(), digits) == ()
 
 
 LABELS = Labels("w", "h", "run", 3)
