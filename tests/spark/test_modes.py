@@ -135,8 +135,10 @@ def test_a_window_that_only_a_reach_has_is_published_and_in_the_wide_table(spark
 
 
 def many(folder: Path, mode: str, time: str, **execute: object) -> JobSettings:
-    """Settings for a stream of a few hundred events."""
+    """Settings for a stream of a few hundred events, some of a type that no query names."""
     events = stream(300, seed=3)
+    types = ["D" if place % 9 == 0 else kind for place, kind in enumerate(events.column("type").to_pylist())]
+    events = events.set_column(events.schema.get_field_index("type"), "type", pa.array(types))
     if time == "timestamps":
         ticks = pc.multiply(events.column("time"), pa.scalar(1_000_000, pa.int64()))
         moments = pc.add(ticks, pa.array(range(events.num_rows))).cast(pa.timestamp("us", "UTC"))
