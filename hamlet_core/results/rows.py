@@ -180,5 +180,7 @@ def result_table(
             shown = (measure.value, measure.sign, measure.log2, measure.exact, measure.fingerprint)
             for column, value in zip(columns, (*head, *shown), strict=True):
                 column.append(value)
+    if not columns[0]:
+        return pa.Table.from_batches([], schema)  # pa.array would import pandas for nothing
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
