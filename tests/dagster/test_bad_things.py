@@ -234,6 +234,7 @@ def test_a_killed_worker_is_one_message_and_the_next_run_is_right(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_csv(stream(120), run.inbox / "events.csv")
+    monkeypatch.setattr(file_tasks, "MOST_HERE", 0)  # so that it is a worker
     monkeypatch.setattr(file_tasks, "run_task", deadly(tmp_path / "killed"))
     assert run() == 1
     assert run.error == "Error: [E511] a Python worker of Spark was killed in the middle of a task"
@@ -298,6 +299,7 @@ def test_the_second_run_of_two_is_refused_at_once_or_waits_and_a_killed_worker_i
         )
         settings = folder / "pipeline.yaml"
         settings.write_text(settings.read_text().replace("wait_seconds: 0", "wait_seconds: 100"))
+        monkeypatch.setattr(file_tasks, "MOST_HERE", 0)  # so that it is a worker
         monkeypatch.setattr(file_tasks, "run_task", deadly(tmp_path / "killed"))
         monkeypatch.setattr(place_module, "RETRY_SECONDS", 0)
         holder.stdin.write("leave\n")
