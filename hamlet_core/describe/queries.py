@@ -23,8 +23,15 @@ from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload, positio
 from hamlet_core.sharing.options import Sharing
 from hamlet_core.table.encode import EventSchema, table_kinds
 from hamlet_core.table.kinds import Kind
-from hamlet_core.template.access import Access, access_paths, conditions_text, scanned_pairs
+from hamlet_core.template.access import (
+    Access,
+    access_paths,
+    conditions_text,
+    scanned_pairs,
+    taken_in_order,
+)
 from hamlet_core.template.plan import QueryPlan
+from hamlet_core.template.prefixes import why_by_itself
 from hamlet_core.template.workload import LANES, Path, PlannedQuery, WorkloadPlan, plan_workload
 
 
@@ -129,7 +136,7 @@ def _section(
 
 _ENGINES = {
     "hamlet": "compiled kernels fold all queries of the workload in one pass over the events",
-    "prefixes": "a compiled kernel folds the query by itself; where a number leaves 64 bits the reference does",
+    "prefixes": "a compiled kernel folds it prefix by prefix; where a number leaves 64 bits the reference does",
     "reference": "the reference folds the query by itself, without kernels",
     "greta": "aggregates over the event graph, no trend is listed",
     "two_step": (
@@ -143,13 +150,6 @@ _MODES = {
     Mode.NEXT: "a step goes to the earliest event that prolongs the trend, and skips what does not",
     Mode.CONTIGUOUS: "a step skips no event of the partition, of whatever type",
 }
-
-_LOOKS_AT = {
-    Mode.ANY: "all older ones",
-    Mode.NEXT: "those that still wait, each taken once",
-    Mode.CONTIGUOUS: "those of the last time stamp of the partition",
-}
-"""By the mode that matches a pattern: which older events a step looks at."""
 
 _KEPT = {
     Mode.NEXT: "totals of the events of a window that still wait",
@@ -253,9 +253,21 @@ def _costs(analysed: AnalysedQuery, automaton: Automaton, engine: str) -> Iterat
 def _looks(analysed: AnalysedQuery, automaton: Automaton) -> Iterator[str]:
     """Which older events each edge looks at; a negated pattern is matched by any, whatever the mode."""
     mode = analysed.query.mode if automaton is analysed.automaton else Mode.ANY
+    together = not why_by_itself(analysed)
     for edge in automaton.edges:
         conditions = conditions_text(analysed, automaton, edge)
-        yield _LOOKS_AT[mode] + (f", if {conditions}" if conditions else "")
+        told = f", if {conditions}" if conditions else ""
+        match mode:
+            case Mode.ANY:
+                yield f"all older ones{told}"
+            case Mode.CONTIGUOUS:
+                yield f"those of the last time stamp of the partition{told}"
+            case Mode.NEXT if together and not conditions:
+                yield "all that still wait, each taken once"
+            case Mode.NEXT if together and taken_in_order(analysed, edge):
+                yield f"those that still wait, in the order of their keys, each taken once in O(log n){told}"
+            case Mode.NEXT:
+                yield f"those that still wait, one by one, each taken once{told}"
 
 
 def _gap(gap: Gap, label: str, where: str) -> str:

@@ -12,6 +12,9 @@ from hamlet_core.template.sharable import SharableSet, window_of
 from hamlet_core.template.workload import LANES, PartitionClass, Path, PlannedQuery, WorkloadPlan
 from hamlet_core.windows import WindowSpec
 
+FEW = 5
+"""Names of queries that are told; of more the number."""
+
 
 def workload_lines(
     workload: Sequence[AnalysedQuery], plan: WorkloadPlan, graphlets: Mapping[int, Sequence[str]]
@@ -44,17 +47,31 @@ def path_text(query: PlannedQuery) -> str:
             return f"events: one by one, because of {reasons}"
         case Path.PREFIXES:
             rest = "; all other aggregates as bursts or events, by itself" if query.halved else ""
-            return f"prefixes: by itself, event by event, because of {reasons}{rest}"
+            return f"prefixes: {_fellows(query)}, event by event, because of {reasons}{rest}"
         case Path.REFERENCE:
             return f"reference: by itself and without kernels, because of {reasons} and what NOT holds"
     assert_never(query.path)
 
 
+def _fellows(query: PlannedQuery) -> str:
+    """With whom the prefixes of a query are folded."""
+    others = [name for name in query.beside if name != query.name]
+    if others:
+        return f"in one fold with {_few(others)}"
+    return f"by itself ({query.by_itself})" if query.by_itself else "by itself"
+
+
+def _few(names: Sequence[str]) -> str:
+    return _list(names) if len(names) <= FEW else f"{_list(names[:FEW])} and {len(names) - FEW} more"
+
+
 def _passes(plan: WorkloadPlan) -> str:
-    alone = [query.name for query in plan.queries if query.path not in LANES]
-    if len(alone) == len(plan.queries):
-        return "one pass over the events each"
-    return "one pass over the events" + (f", and one each for {_list(alone)}" if alone else "")
+    alone = [query.name for query in plan.queries if query.path not in LANES and len(query.beside) < 2]
+    together = dict.fromkeys(query.beside for query in plan.queries if len(query.beside) > 1)
+    passes = ["one pass over the events"] if any(query.path in LANES for query in plan.queries) else []
+    passes += [f"one for the prefixes of {_few(names)}" for names in together]
+    passes += [f"one each for {_list(alone)}"] if alone and (passes or len(alone) < len(plan.queries)) else []
+    return ", and ".join(passes) or "one pass over the events each"
 
 
 def _class(
@@ -72,8 +89,9 @@ def _class(
     for shared in one.sets:
         yield f"sharable       {_shared(shared, one.template.queries)}"
     for index, name in names.items():
-        for why in plan.queries[index].alone:
+        for why in plan.queries[index].alone if len(plan.queries[index].beside) < 2 else ():
             yield f"alone          {name}: {why}"
+    yield from (f"together       {line}" for line in _together(plan, one))
     yield from (f"graphlets      {line}" for line in graphlets)
     yield ""
     yield "template: the steps of a trend, and the queries that take them"
@@ -82,6 +100,16 @@ def _class(
     yield "```mermaid"
     yield from template_mermaid(one.template)
     yield "```"
+
+
+def _together(plan: WorkloadPlan, one: PartitionClass) -> Iterator[str]:
+    """The queries of a class whose prefixes are folded in one fold."""
+    for names in dict.fromkeys(plan.queries[index].beside for index in one.queries):
+        if len(names) > 1:
+            yield (
+                f"{_few(names)}: their prefixes in one fold, one lane for each; "
+                "equal events of equal steps are looked at once"
+            )
 
 
 def _null(workload: Sequence[AnalysedQuery], names: Mapping[int, str], attribute: str) -> str:

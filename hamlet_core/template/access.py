@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hamlet_core.language import syntax
-from hamlet_core.language.syntax import ArithmeticOperator
+from hamlet_core.language.syntax import ArithmeticOperator, ComparisonOperator
 from hamlet_core.language.writer import write_expression
 from hamlet_core.pattern.automaton import Automaton, Edge
 from hamlet_core.pattern.conditions import attributes
 from hamlet_core.pattern.meaning import AnalysedQuery
+
+_BY_ORDER = frozenset(ComparisonOperator) - {ComparisonOperator.EQUAL, ComparisonOperator.UNEQUAL}
 
 
 class Access(Enum):
@@ -46,6 +48,13 @@ def access_paths(analysed: AnalysedQuery, automaton: Automaton | None = None) ->
 def conditions_text(analysed: AnalysedQuery, automaton: Automaton, edge: Edge) -> str:
     """The adjacent conditions of an edge, joined by AND; empty where it has none."""
     return " AND ".join(map(write_expression, _conditions(analysed, automaton, edge)))
+
+
+def taken_in_order(analysed: AnalysedQuery, edge: Edge) -> bool:
+    """Whether one comparison by order says which older events an edge takes: then none behind one that it does not."""
+    conditions = _conditions(analysed, analysed.automaton, edge)
+    comparison = _comparison(conditions[0]) if len(conditions) == 1 else None
+    return comparison is not None and comparison.operator in _BY_ORDER
 
 
 def scanned_pairs(analysed: AnalysedQuery) -> str:

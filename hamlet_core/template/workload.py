@@ -11,6 +11,7 @@ from hamlet_core.pattern.automaton import Automaton
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.template.access import Step, access_paths
 from hamlet_core.template.merged import MergedTemplate, merge
+from hamlet_core.template.prefixes import folds, why_by_itself
 from hamlet_core.template.sharable import (
     SharableSet,
     folded_alone,
@@ -31,7 +32,7 @@ class Path(Enum):
     EVENTS = "events"
     """Event by event: ordered trees, scans, sets of positions, nested negation."""
     PREFIXES = "prefixes"
-    """Query by query: matching modes, and what is counted of trends and partitions."""
+    """Prefix by prefix: matching modes, and what is counted of trends and partitions."""
     REFERENCE = "reference"
     """The same where a negated pattern has conditions on pairs or another negation, without kernels."""
 
@@ -56,6 +57,10 @@ class PlannedQuery:
     """The access path of each edge of its automaton."""
     halved: bool
     """Whether lanes fold its aggregates of events and trends."""
+    beside: tuple[str, ...]
+    """The queries whose prefixes are folded in one fold with its own, itself among them; empty for other paths."""
+    by_itself: str
+    """Why its prefixes go with those of no other query; empty if they may, and for other paths."""
     alone: tuple[str, ...]
     """Why it, or a Kleene sub-pattern of it, is in no sharable set; empty if nothing was refused."""
 
@@ -102,9 +107,15 @@ def plan_workload(workload: Sequence[AnalysedQuery]) -> WorkloadPlan:
     classes = tuple(_class(workload, partition, queries, sets) for partition, queries in members.items())
     place = {index: number for number, one in enumerate(classes) for index in one.queries}
     shared = frozenset(index for one in sets for index in one.queries)
+    by_prefixes = {index: one for index, one in enumerate(workload) if path_of(one) is Path.PREFIXES}
+    beside = {
+        index: tuple(workload[other].query.name for other in together)
+        for together in folds(by_prefixes)
+        for index in together
+    }
     return WorkloadPlan(
         tuple(
-            _planned(analysed, place[index], shared=index in shared)
+            _planned(analysed, place[index], beside.get(index, ()), shared=index in shared)
             for index, analysed in enumerate(workload)
         ),
         classes,
@@ -142,7 +153,7 @@ def path_of(analysed: AnalysedQuery) -> Path:
     return Path.PREFIXES if simple and fits else Path.REFERENCE
 
 
-def _planned(analysed: AnalysedQuery, place: int, *, shared: bool) -> PlannedQuery:
+def _planned(analysed: AnalysedQuery, place: int, beside: tuple[str, ...], *, shared: bool) -> PlannedQuery:
     reasons = folded_alone(analysed) or tuple(_reasons(analysed))
     alone = refusals(analysed)
     if not alone and not shared:
@@ -156,6 +167,8 @@ def _planned(analysed: AnalysedQuery, place: int, *, shared: bool) -> PlannedQue
         reasons,
         access_paths(analysed),
         halves_of(analysed) is not None,
+        beside,
+        why_by_itself(analysed) if beside else "",
         alone,
     )
 

@@ -14,6 +14,8 @@ from hamlet_core.engines.hamlet.events.fold import adjacent_conditions
 from hamlet_core.engines.hamlet.input.frame import Jobs
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents, class_events, classes_of
 from hamlet_core.engines.hamlet.prefixes.kernel import DONE, FULL, fold_prefixes
+from hamlet_core.engines.hamlet.prefixes.lanes.fold import fold_together, lanes_at_once
+from hamlet_core.engines.hamlet.prefixes.lanes.program import Conditions, Member, StepBuilder, shape_of
 from hamlet_core.engines.hamlet.prefixes.program import (
     Columns,
     Layout,
@@ -22,11 +24,13 @@ from hamlet_core.engines.hamlet.prefixes.program import (
 )
 from hamlet_core.engines.hamlet.prefixes.tables import NEUTRAL, Fold, Found, Program, Trends, Values, Waiting
 from hamlet_core.engines.hamlet.prefixes.totals import Reading
+from hamlet_core.language.syntax import Mode
 from hamlet_core.predicates.pairs import compile_pairs
 from hamlet_core.progress import Progress
 from hamlet_core.results.counters import Work
 from hamlet_core.results.totals import Totals
 from hamlet_core.table.encode import Stream
+from hamlet_core.template.prefixes import folds, why_by_itself
 
 ROOM = 256
 """Prefixes that there is room for at first; more where it is too little."""
@@ -50,16 +54,15 @@ def fold_by_prefixes(
         (own,) = classes_of([windowed[place].analysed for place in places])
         events = class_events(own, stream, text)
         jobs = burst_jobs(events, tuple(dict.fromkeys(windowed[place].spec for place in places)))
-        conditions, numbered = adjacent_conditions(own.queries)
-        pairs, _ = compile_pairs(conditions, stream.columns, unit=stream.unit, text=text)
-        shared = _Shared(stream, events, jobs, pairs, numbered, arithmetic)
-        for query, place in enumerate(places):
-            totals = shared.totals(query, windowed[place])
-            if totals is not None:
+        numbers, numbered = adjacent_conditions(own.queries)
+        pairs, ordered = compile_pairs(numbers, stream.columns, unit=stream.unit, text=text)
+        shared = _Shared(stream, events, jobs, Conditions(numbered, pairs, ordered), arithmetic)
+        for together in folds([windowed[place].analysed for place in places]):
+            for query, totals in shared.totals([(query, windowed[places[query]]) for query in together]):
                 work.matched_events += events.matched
                 work.kernel_events += events.matched
-                yield place, totals
-            done += 1
+                yield places[query], totals
+            done += len(together)
             progress.at(done / len(windowed))
 
 
@@ -70,46 +73,93 @@ class _Shared:
     stream: Stream
     events: ClassEvents
     jobs: BurstJobs
-    pairs: Any
-    conditions: dict[tuple[int, str, str], int]
-    """The adjacent conditions of edges: see `adjacent_conditions`."""
+    conditions: Conditions
     arithmetic: str
 
-    def totals(self, query: int, windowed: WindowedQuery) -> Totals | None:
-        """Of one of the queries, by its place among them; None where 64 bits cannot hold a number."""
+    def totals(self, queries: Sequence[tuple[int, WindowedQuery]]) -> Iterator[tuple[int, Totals]]:
+        """Of queries that go together, by their places in the class; of none whose numbers 64 bits cannot hold."""
+        together = not why_by_itself(queries[0][1].analysed)
+        spec = self.jobs.specs.index(queries[0][1].spec)
+        most = lanes_at_once(len(self.jobs.rows[spec].index)) if together else 1
+        for first in range(0, len(queries), most):
+            some = queries[first : first + most]
+            found = self._together(some) if together else None
+            if found is None:
+                found = [self._alone(*one) for one in some]
+            for (query, _), totals in zip(some, found, strict=True):
+                if totals is not None:
+                    yield query, totals
+
+    def _together(self, queries: Sequence[tuple[int, WindowedQuery]]) -> list[Totals | None] | None:
+        """One fold for all; None where a number of one of them needs more than 64 bits."""
+        columns = Columns(self.stream.columns, exact=self.arithmetic == "exact")
+        members = [Member(query, one.analysed, one.parts) for query, one in queries]
+        shape = shape_of(members, columns)
+        if shape is None:
+            return None
+        builder = StepBuilder(columns, self.events.codes, self.events.predicates, self.conditions)
+        for lane, member in enumerate(members):
+            builder.add(lane, member, shape.layouts[lane], shape.reached[lane])
+        contiguous = members[0].analysed.query.mode is Mode.CONTIGUOUS
+        steps = builder.tables(len(members), shape, contiguous=contiguous)
+        spec, jobs = self._jobs(queries[0][1])
+        rows = len(self.jobs.rows[spec].index)
+        events, pairs = self.events.events, self.conditions.pairs
+        found = fold_together(steps, shape, events, pairs, _values(columns), jobs, rows)
+        if found is None:
+            return None
+        return [
+            self._read(one, layout, columns, windowed)
+            for one, layout, (_, windowed) in zip(found, shape.layouts, queries, strict=True)
+        ]
+
+    def _alone(self, query: int, windowed: WindowedQuery) -> Totals | None:
+        """Of one of the queries; None where 64 bits cannot hold a number."""
         columns = Columns(self.stream.columns, exact=self.arithmetic == "exact")
         layout = Layout.of(windowed.parts, columns)
         if layout is None:
             return None
         codes, predicates = self.events.codes, self.events.predicates
-        program = program_of(query, windowed.analysed, layout, columns, codes, predicates, self.conditions)
-        spec = self.jobs.specs.index(windowed.spec)
-        rows = self.jobs.rows[spec]
-        found = _found(layout, len(rows.index), len(program.reach))
-        if not self._fold(program, layout, columns, spec, slots_of(windowed.analysed, windowed.parts), found):
-            return None
-        reading = Reading(found, layout, columns, self.stream, self.arithmetic)
-        return reading.totals(
-            windowed.analysed, windowed.spec, windowed.parts, rows, self.events.partitioning.groups
+        program = program_of(
+            query, windowed.analysed, layout, columns, codes, predicates, self.conditions.of_edges
         )
+        spec, jobs = self._jobs(windowed)
+        found = _found(layout, len(self.jobs.rows[spec].index), len(program.reach))
+        if not self._fold(program, layout, columns, jobs, slots_of(windowed.analysed, windowed.parts), found):
+            return None
+        return self._read(found, layout, columns, windowed)
+
+    def _jobs(self, windowed: WindowedQuery) -> tuple[int, Jobs]:
+        """The number of a query's windows, and they as slices of the events."""
+        spec = self.jobs.specs.index(windowed.spec)
+        own, first = self.jobs.own(spec), self.jobs.rows[spec].first
+        return spec, Jobs(self.jobs.first[own], self.jobs.last[own], self.jobs.row[own] - first)
+
+    def _read(self, found: Found, layout: Layout, columns: Columns, windowed: WindowedQuery) -> Totals:
+        reading = Reading(found, layout, columns, self.stream, self.arithmetic)
+        rows, groups = self.jobs.rows[self.jobs.specs.index(windowed.spec)], self.events.partitioning.groups
+        return reading.totals(windowed.analysed, windowed.spec, windowed.parts, rows, groups)
 
     def _fold(
-        self, program: Program, layout: Layout, columns: Columns, spec: int, slots: int, found: Found
+        self, program: Program, layout: Layout, columns: Columns, jobs: Jobs, slots: int, found: Found
     ) -> bool:
         """Whether the kernel could; with more room for prefixes as long as there is too little."""
-        own, first = self.jobs.own(spec), self.jobs.rows[spec].first
-        jobs = Jobs(self.jobs.first[own], self.jobs.last[own], self.jobs.row[own] - first)
-        width = len(layout.least)
-        values = Values(_table(columns.integers, np.int64), _table(columns.doubles, np.float64))
+        width, values = len(layout.least), _values(columns)
         trends = Trends(np.zeros((3, width), np.int64), np.zeros((3, layout.doubles)), np.zeros(3, np.bool_))
         starts = np.zeros((2, len(program.negated_bit)), np.int64)
         begin, room, state = 0, ROOM, FULL
         while state == FULL:
             waiting, ended = (_room(room, slots, width, layout.doubles) for _ in range(2))
-            fold = Fold(program, self.events.events, self.pairs, values, waiting, ended, trends, starts)
+            fold = Fold(
+                program, self.events.events, self.conditions.pairs, values, waiting, ended, trends, starts
+            )
             begin, state = fold_prefixes(fold, jobs, found, begin)
             room *= 4
         return bool(state == DONE)
+
+
+def _values(columns: Columns) -> Values:
+    return Values(_table(columns.integers, np.int64), _table(columns.doubles, np.float64))
 
 
 def _table(columns: Sequence[Any], kind: Any) -> Any:

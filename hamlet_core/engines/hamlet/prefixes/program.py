@@ -21,8 +21,9 @@ from hamlet_core.table.encode import Column
 from hamlet_core.table.kinds import Kind
 
 _MODES = {Mode.ANY: ANY, Mode.NEXT: NEXT, Mode.CONTIGUOUS: CONTIGUOUS}
-_SUMS, _LEAST, _DOUBLES = range(3)
-_TIMED = frozenset({Role.LASTING, Role.SHORTEST, Role.LONGEST, Role.DISJOINT})
+SUMS, LEAST, DOUBLES = range(3)
+"""Kinds of effects: see `tables.Program.effect_kind`."""
+TIMED = frozenset({Role.LASTING, Role.SHORTEST, Role.LONGEST, Role.DISJOINT})
 
 
 @dataclass(slots=True)
@@ -39,7 +40,7 @@ class Columns:
     def place(self, part: Component) -> tuple[int, int] | None:
         """(kind of effect, column) of what events add to a component; None where 64 bits cannot hold it."""
         if part.attribute is None:
-            return _SUMS, -1
+            return SUMS, -1
         key = part.attribute, part.role
         if key not in self.places:
             made = self._made(part.role, self.of_stream[part.attribute], key)
@@ -51,19 +52,19 @@ class Columns:
     def _made(self, role: Role, column: Column, key: tuple[str, Role]) -> tuple[int, int] | None:
         if role in LATTICE:
             self.keys[key] = keys(column, descending=role is Role.MAXIMUM)
-            return _LEAST, self._put(self.keys[key].keys)
+            return LEAST, self._put(self.keys[key].keys)
         if role is Role.PRESENT:
             everywhere = validity(column.array) is None
-            return _SUMS, -1 if everywhere else self._put(present(column).astype(np.int64))
+            return SUMS, -1 if everywhere else self._put(present(column).astype(np.int64))
         if column.kind is Kind.DOUBLE:
             values = doubles(column)
             self.doubles.append(np.abs(values) if role is Role.MAGNITUDE else values)
-            return None if self.exact else (_DOUBLES, len(self.doubles) - 1)
+            return None if self.exact else (DOUBLES, len(self.doubles) - 1)
         parts = whole(column)
         numbers = parts.significands[0]
         if len(parts.significands) > 1 or numbers.min(initial=0) <= -MOST or numbers.max(initial=0) >= MOST:
             return None
-        return _SUMS, self._put(np.abs(numbers) if role is Role.MAGNITUDE else numbers)
+        return SUMS, self._put(np.abs(numbers) if role is Role.MAGNITUDE else numbers)
 
     def _put(self, numbers: npt.NDArray[np.int64]) -> int:
         self.integers.append(np.ascontiguousarray(numbers, np.int64))
@@ -86,19 +87,19 @@ class Layout:
         places: dict[Component, tuple[bool, int]] = {}
         least, many = [False], 0
         for part in parts:
-            if part.role in COUNTED or part.role in _TIMED:
+            if part.role in COUNTED or part.role in TIMED:
                 continue
             found = columns.place(part)
             if found is None:
                 return None
-            if found[0] == _DOUBLES:
+            if found[0] == DOUBLES:
                 places[part], many = (True, many), many + 1
             else:
                 places[part] = False, len(least)
-                least.append(found[0] == _LEAST)
+                least.append(found[0] == LEAST)
         times = [-1] * 7
         roles = {part.role for part in parts}
-        if roles & _TIMED:
+        if roles & TIMED:
             wanted = [True, True, Role.LASTING in roles, True, *(_role in roles for _role in _SHOWN)]
             for time, there in enumerate(wanted):
                 if there:

@@ -1,0 +1,116 @@
+"""Queries that go together: a stream in, what was found of each of them out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hamlet_core.engines.hamlet.input.frame import Jobs
+from hamlet_core.engines.hamlet.prefixes.lanes.kernel import fold_lanes
+from hamlet_core.engines.hamlet.prefixes.lanes.program import Shape
+from hamlet_core.engines.hamlet.prefixes.lanes.tables import (
+    MOST_LANES,
+    Fold,
+    LaneRows,
+    Places,
+    Prefixes,
+    Steps,
+    Trends,
+)
+from hamlet_core.engines.hamlet.prefixes.lanes.waiting import DONE, FULL
+from hamlet_core.engines.hamlet.prefixes.tables import NEUTRAL, Found, Values
+
+ROOM = 64
+"""Prefixes that there is room for at first; more where it is too little."""
+MOST_NUMBERS = 1 << 25
+"""Of the rows of queries that are folded together: 256 MiB."""
+
+
+def lanes_at_once(rows: int) -> int:
+    """How many queries go together, for so many rows of results."""
+    return max(1, min(MOST_LANES, MOST_NUMBERS // max(rows, 1)))
+
+
+def fold_together(
+    steps: Steps, shape: Shape, events: Any, pairs: Any, values: Values, jobs: Jobs, rows: int
+) -> list[Found] | None:
+    """What is found of each lane; None where 64 bits cannot hold a number of one of them."""
+    lanes, found = steps.starting.shape[1], _rows(shape, steps.starting.shape[1], rows)
+    begin, room, state = 0, ROOM, FULL
+    while state == FULL:
+        fold = Fold(
+            steps,
+            events,
+            pairs,
+            values,
+            _room(room + len(steps.kind), lanes, shape),
+            _room(room, lanes, shape),
+            _places(len(steps.kind), room),
+            _trends(len(steps.kind), lanes, shape),
+        )
+        begin, state = fold_lanes(fold, jobs, found, begin)
+        room *= 4
+    if state != DONE:
+        return None
+    return [
+        Found(
+            found.integers[:, :, lane],
+            found.doubles[:, :, lane],
+            found.there[:, lane],
+            found.partitions[:, lane],
+            found.reached[:, reached.start : reached.stop],
+            found.disjoint[:, lane],
+        )
+        for lane, reached in enumerate(shape.reached)
+    ]
+
+
+def _rows(shape: Shape, lanes: int, rows: int) -> LaneRows:
+    """Nothing yet."""
+    least = np.array([NEUTRAL if least else 0 for least in shape.least], np.int64)
+    return LaneRows(
+        np.broadcast_to(least[None, :, None], (rows, len(least), lanes)).copy(),
+        np.zeros((rows, shape.doubles, lanes)),
+        np.zeros((rows, lanes), np.bool_),
+        np.zeros((rows, lanes), np.int64),
+        np.zeros((rows, lanes), np.int64),
+        np.zeros((rows, shape.reached[-1].stop), np.int64),
+    )
+
+
+def _room(prefixes: int, lanes: int, shape: Shape) -> Prefixes:
+    return Prefixes(
+        np.zeros(prefixes, np.uint64),
+        np.zeros(prefixes, np.int64),
+        np.zeros(prefixes, np.int64),
+        np.zeros(prefixes, np.int64),
+        np.zeros(prefixes, np.bool_),
+        np.zeros(prefixes, np.bool_),
+        np.zeros((prefixes, len(shape.least), lanes), np.int64),
+        np.zeros((prefixes, shape.doubles, lanes)),
+    )
+
+
+def _places(steps: int, room: int) -> Places:
+    return Places(
+        np.zeros((steps, room), np.int64),
+        np.zeros(steps, np.int64),
+        np.zeros(steps, np.uint64),
+        np.zeros(steps, np.bool_),
+        np.zeros(steps, np.int64),
+        np.zeros(room + steps, np.int64),
+        np.zeros(room + 2, np.int64),
+        np.zeros(3, np.int64),
+    )
+
+
+def _trends(steps: int, lanes: int, shape: Shape) -> Trends:
+    return Trends(
+        np.zeros((len(shape.least), lanes), np.int64),
+        np.zeros((shape.doubles, lanes)),
+        np.zeros(1, np.uint64),
+        np.zeros(steps, np.uint64),
+        np.zeros(lanes, np.int64),
+        np.zeros(lanes, np.int64),
+    )

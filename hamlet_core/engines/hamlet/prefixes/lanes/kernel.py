@@ -1,0 +1,349 @@
+"""Windows folded prefix by prefix for many queries at once, under next or contiguous (SEMANTICS 10 and 11).
+
+Each event prolongs those that wait for it. Under next they are taken, so each waits once: O(1) an event where nothing but
+its step tells what may prolong a prefix, O(log n) where one comparison does, else a look at all that wait.
+Numbers are integers of 64 bits: a window in which one would leave them is lost, and nothing of it is added.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hamlet_core.engines.hamlet.automaton.conditions import holds
+from hamlet_core.engines.hamlet.input.windows import row_of
+from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_inline
+from hamlet_core.engines.hamlet.prefixes.lanes.tables import (
+    HEAP,
+    L_EARLIEST,
+    L_LASTING,
+    L_LATEST,
+    L_LONGEST,
+    L_OFFSETS,
+    L_SHORTEST,
+    LAST,
+    PILE,
+)
+from hamlet_core.engines.hamlet.prefixes.lanes.waiting import (
+    DONE,
+    FULL,
+    LOST,
+    add_all,
+    add_some,
+    bit_of,
+    clear,
+    settle,
+    touch,
+)
+from hamlet_core.engines.hamlet.prefixes.tables import MOST, NEUTRAL
+
+NO_TIME = -(2**63)
+
+
+@compiled
+def fold_lanes(fold: Any, jobs: Any, found: Any, begin: int) -> Any:
+    """Fold the windows `jobs[begin:]` into their rows of `found`, as `prefixes.kernel.fold_prefixes` does."""
+    for job in range(begin, jobs.first.shape[0]):
+        state = _fold(fold, jobs.first[job], jobs.last[job])
+        if state == DONE and not _add_window(fold.steps, fold.trends, found, jobs.row[job]):
+            state = LOST
+        if state != DONE:
+            return job, state
+    return jobs.first.shape[0], DONE
+
+
+@compiled_inline
+def _fold(fold: Any, first: int, last: int) -> int:
+    """One window: how it went."""
+    steps, events = fold.steps, fold.events
+    _reset(fold)
+    event = first
+    while event < last:
+        time, after, fresh = events.time[event], event + 1, 0
+        while after < last and events.time[after] == time:
+            after += 1
+        for one in range(event, after):
+            code = events.code[one] + 1
+            for place in range(steps.code_first[code], steps.code_first[code + 1]):
+                step = steps.code_step[place]
+                at = steps.bit[step]
+                if at < 0 or bit_of(events.bits[one, at >> 6], at & 63):
+                    fresh = _arrive(fold, one, step, fresh, events.time[first])
+                    if fresh < 0:
+                        return int(-fresh)
+        if fresh or fold.places.count[0]:
+            state = settle(fold, fresh)
+            if state != DONE:
+                return int(state)
+        event = after
+    return int(DONE)
+
+
+@compiled_inline
+def _reset(fold: Any) -> None:
+    trends, places, waiting = fold.trends, fold.places, fold.waiting
+    for step in range(fold.steps.kind.shape[0]):
+        waiting.alive[step] = 0
+        places.size[step] = 0
+        places.taken[step] = 0
+        places.touched[step] = False
+        trends.reached[step] = 0
+    places.count[0], places.count[1], places.count[2] = 0, 0, fold.steps.kind.shape[0]
+    trends.there[0] = 0
+    for lane in range(trends.free.shape[0]):
+        trends.free[lane], trends.disjoint[lane] = NO_TIME, 0
+    for part in range(trends.integers.shape[0]):
+        neutral = NEUTRAL if fold.steps.least[part] else 0
+        for lane in range(trends.integers.shape[1]):
+            trends.integers[part, lane] = neutral
+    for part in range(trends.doubles.shape[0]):
+        for lane in range(trends.doubles.shape[1]):
+            trends.doubles[part, lane] = 0.0
+
+
+@compiled_inline
+def _arrive(fold: Any, event: int, step: int, fresh: int, base: int) -> int:
+    """The prefixes that end with an event at a step, as one: how many are fresh then, or minus LOST or FULL."""
+    steps, waiting, new = fold.steps, fold.fresh, fresh
+    if new == waiting.alive.shape[0]:
+        return -FULL
+    time, row = fold.events.time[event], row_of(fold.events, event)
+    alive = steps.start[step]
+    clear(steps, waiting, new)
+    if alive:
+        _begin(steps, waiting, new, step, time, base)
+    for edge in range(steps.edge_first[step], steps.edge_first[step + 1]):
+        lanes, fits = _follow(fold, edge, new, row)
+        if not fits:
+            return -LOST
+        alive |= lanes
+    if not alive:
+        return fresh
+    waiting.alive[new], waiting.step[new], waiting.row[new] = alive, step, row
+    for effect in range(steps.effect_first[step], steps.effect_first[step + 1]):
+        if not _gather(steps, fold.values, waiting, new, effect, row):
+            return -LOST
+    fold.trends.reached[step] |= alive
+    if alive & steps.ends[step] and not _end(fold, new, step, time, base):
+        return -LOST
+    return fresh if steps.kind[step] == LAST else fresh + 1
+
+
+@compiled_inline
+def _begin(steps: Any, fresh: Any, new: int, step: int, time: int, base: int) -> None:
+    """Put the empty prefix into the lanes in which a trend may begin with the event."""
+    integers, times = fresh.integers, steps.times
+    for lane in range(integers.shape[2]):
+        integers[new, 0, lane] = steps.starting[step, lane]
+    if times[L_LATEST] >= 0:
+        for lane in range(integers.shape[2]):
+            if steps.starting[step, lane]:
+                integers[new, times[L_LATEST], lane] = -time
+                integers[new, times[L_EARLIEST], lane] = time
+    if times[L_OFFSETS] >= 0:
+        for lane in range(integers.shape[2]):
+            if steps.starting[step, lane]:
+                integers[new, times[L_OFFSETS], lane] = time - base
+
+
+@compiled_inline
+def _follow(fold: Any, edge: int, new: int, row: int) -> Any:
+    """Let the event prolong what waits at the source of an edge: (the lanes in which it does, whether numbers fit)."""
+    steps, places = fold.steps, fold.places
+    source = steps.edge_source[edge]
+    if steps.kind[source] == PILE:
+        found = fold.waiting.alive[source] & steps.edge_lanes[edge]
+        if not found:
+            return found, True
+        _take(places, source, found)
+        return found, _prolong(fold, edge, source, new)
+    if steps.kind[source] == HEAP and steps.edge_condition[edge] >= 0:
+        return _follow_heap(fold, edge, new, row)
+    return _follow_list(fold, edge, new, row)
+
+
+@compiled_inline
+def _follow_heap(fold: Any, edge: int, new: int, row: int) -> Any:
+    """The same of a heap, whose condition is asked as long as it holds: below a prefix it does not take are no others."""
+    steps, waiting, places = fold.steps, fold.waiting, fold.places
+    source, condition = steps.edge_source[edge], steps.edge_condition[edge]
+    found, fits, left = np.uint64(0), True, 0
+    if places.size[source]:
+        places.todo[0], left = 0, 1
+    while left and fits:
+        left -= 1
+        place = places.todo[left]
+        slot = places.slot[source, place]
+        if holds(fold.pairs, condition, waiting.row[slot], row):
+            for below in range(2 * place + 1, min(2 * place + 3, places.size[source])):
+                places.todo[left] = below
+                left += 1
+            both = waiting.alive[slot] & steps.edge_lanes[edge]
+            if both:
+                found |= both
+                waiting.gone[slot] = True
+                touch(places, source)
+                fits = _prolong(fold, edge, slot, new)
+    return found, fits
+
+
+@compiled_inline
+def _follow_list(fold: Any, edge: int, new: int, row: int) -> Any:
+    """The same of all that wait, one by one."""
+    steps, waiting, places = fold.steps, fold.waiting, fold.places
+    source, condition = steps.edge_source[edge], steps.edge_condition[edge]
+    found, fits = np.uint64(0), True
+    for place in range(places.size[source]):
+        slot = places.slot[source, place]
+        both = waiting.alive[slot] & steps.edge_lanes[edge]
+        if both and (condition < 0 or holds(fold.pairs, condition, waiting.row[slot], row)):
+            found |= both
+            if condition < 0:
+                _take(places, source, both)
+            else:
+                waiting.gone[slot] = True
+                touch(places, source)
+            fits = fits and _prolong(fold, edge, slot, new)
+    return found, fits
+
+
+@compiled_inline
+def _prolong(fold: Any, edge: int, slot: int, new: int) -> bool:
+    """Add what waits in a slot to the fresh prefix, in the lanes of an edge; False where a number is too large."""
+    steps, waiting = fold.steps, fold.waiting
+    if waiting.alive[slot] & ~steps.edge_lanes[edge]:
+        return bool(add_some(steps, fold.fresh, new, waiting, slot, steps.edge_has[edge]))
+    return bool(add_all(steps, fold.fresh, new, waiting, slot))
+
+
+@compiled_inline
+def _take(places: Any, step: int, lanes: Any) -> None:
+    places.taken[step] |= lanes
+    touch(places, step)
+
+
+@compiled_inline
+def _gather(steps: Any, values: Any, fresh: Any, new: int, effect: int, row: int) -> bool:
+    """Let the lanes of a new prefix take what an effect adds; False where a number is too large."""
+    part, column, kind = steps.effect_part[effect], steps.effect_column[effect], steps.effect_kind[effect]
+    fits = True
+    for lane in range(steps.effect_has.shape[1]):
+        if not steps.effect_has[effect, lane] or not bit_of(fresh.alive[new], lane):
+            continue
+        count = fresh.integers[new, 0, lane]
+        if kind == 2:
+            fresh.doubles[new, part, lane] += count * values.doubles[column, row]
+        elif kind == 1:
+            fresh.integers[new, part, lane] = min(
+                fresh.integers[new, part, lane], values.integers[column, row]
+            )
+        else:
+            value = 1 if column < 0 else values.integers[column, row]
+            fits = fits and abs(float(count) * float(value)) < MOST
+            if fits:
+                total = fresh.integers[new, part, lane] + count * value
+                fits = abs(total) < MOST
+                fresh.integers[new, part, lane] = total
+    return fits
+
+
+@compiled_inline
+def _end(fold: Any, new: int, step: int, time: int, base: int) -> bool:
+    """Add the trends that end with a new prefix; False where a number is too large."""
+    steps, fresh, trends = fold.steps, fold.fresh, fold.trends
+    ended = fresh.alive[new] & steps.ends[step]
+    trends.there[0] |= ended
+    fits = _add_trends(steps, fresh, trends, new, step)
+    if steps.times[L_LATEST] >= 0:
+        for lane in range(fresh.integers.shape[2]):
+            if bit_of(ended, lane):
+                fits = _last(steps, fresh, trends, new, lane, time, base) and fits
+    return bool(fits)
+
+
+@compiled_inline
+def _add_trends(steps: Any, fresh: Any, trends: Any, new: int, step: int) -> bool:
+    """What a new prefix has gathered, in the lanes in which a trend may end at the step."""
+    times, integers, has, most = steps.times, fresh.integers, steps.ending, 0
+    for part in range(integers.shape[1]):
+        if part in (times[L_LATEST], times[L_EARLIEST], times[L_OFFSETS]):
+            continue
+        if steps.least[part]:
+            for lane in range(integers.shape[2]):
+                if has[step, lane]:
+                    trends.integers[part, lane] = min(trends.integers[part, lane], integers[new, part, lane])
+        else:
+            for lane in range(integers.shape[2]):
+                total = trends.integers[part, lane] + (integers[new, part, lane] if has[step, lane] else 0)
+                most = max(most, abs(total))
+                trends.integers[part, lane] = total
+    for part in range(fresh.doubles.shape[1]):
+        for lane in range(fresh.doubles.shape[2]):
+            if has[step, lane]:
+                trends.doubles[part, lane] += fresh.doubles[new, part, lane]
+    return bool(most < MOST)
+
+
+@compiled_inline
+def _last(steps: Any, fresh: Any, trends: Any, new: int, lane: int, time: int, base: int) -> bool:
+    """What the trends of a lane last that end with a new prefix, and whether one follows those that are over."""
+    times, integers = steps.times, fresh.integers
+    latest, earliest = -integers[new, times[L_LATEST], lane], integers[new, times[L_EARLIEST], lane]
+    if latest > trends.free[lane]:
+        trends.free[lane] = time
+        trends.disjoint[lane] += 1
+    shortest, longest, lasting = times[L_SHORTEST], times[L_LONGEST], times[L_LASTING]
+    if shortest >= 0:
+        trends.integers[shortest, lane] = min(trends.integers[shortest, lane], time - latest)
+    if longest >= 0:
+        trends.integers[longest, lane] = min(trends.integers[longest, lane], earliest - time)
+    if lasting < 0:
+        return True
+    count, since = integers[new, 0, lane], time - base
+    if float(count) * float(since) >= MOST:
+        return False
+    trends.integers[lasting, lane] += count * since - integers[new, times[L_OFFSETS], lane]
+    return bool(abs(trends.integers[lasting, lane]) < MOST)
+
+
+@compiled_inline
+def _add_window(steps: Any, trends: Any, found: Any, row: int) -> bool:
+    """Add the window of one partition to its row; False where a number is too large."""
+    _add_reached(steps, trends, found, row)
+    if not trends.there[0]:
+        return True
+    most = 0
+    for part in range(found.integers.shape[1]):
+        if steps.least[part]:
+            for lane in range(found.integers.shape[2]):
+                found.integers[row, part, lane] = min(
+                    found.integers[row, part, lane], trends.integers[part, lane]
+                )
+        else:
+            for lane in range(found.integers.shape[2]):
+                total = found.integers[row, part, lane] + trends.integers[part, lane]
+                most = max(most, abs(total))
+                found.integers[row, part, lane] = total
+    for part in range(found.doubles.shape[1]):
+        for lane in range(found.doubles.shape[2]):
+            found.doubles[row, part, lane] += trends.doubles[part, lane]
+    for lane in range(found.there.shape[1]):
+        there = bit_of(trends.there[0], lane)
+        found.there[row, lane] |= there
+        found.partitions[row, lane] += there
+        found.disjoint[row, lane] += trends.disjoint[lane]
+    return bool(most < MOST)
+
+
+@compiled_inline
+def _add_reached(steps: Any, trends: Any, found: Any, row: int) -> None:
+    """Count the partition where some prefix has ended; a reach has a pair for each position that its alias may take."""
+    before, reached = -1, False
+    for pair in range(steps.reach_number.shape[0]):
+        number = steps.reach_number[pair]
+        reached = reached and number == before
+        if not reached and bit_of(trends.reached[steps.reach_step[pair]], steps.reach_lane[pair]):
+            found.reached[row, number] += 1
+            reached = True
+        before = number

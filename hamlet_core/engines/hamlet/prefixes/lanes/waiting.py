@@ -1,0 +1,249 @@
+"""The prefixes that wait: piles, heaps and lists of them, and what a time stamp makes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hamlet_core.engines.hamlet.jit.decorators import compiled_inline
+from hamlet_core.engines.hamlet.prefixes.lanes.tables import HEAP, PILE
+from hamlet_core.engines.hamlet.prefixes.tables import MOST, NEUTRAL
+
+DONE, LOST, FULL = range(3)
+
+
+@compiled_inline
+def bit_of(mask: Any, place: int) -> bool:
+    """Whether a bit is set."""
+    return bool((mask >> np.uint64(place)) & np.uint64(1))
+
+
+@compiled_inline
+def clear(steps: Any, of: Any, one: int) -> None:
+    """Let nothing stand in a prefix."""
+    of.alive[one] = 0
+    for part in range(of.integers.shape[1]):
+        neutral = NEUTRAL if steps.least[part] else 0
+        for lane in range(of.integers.shape[2]):
+            of.integers[one, part, lane] = neutral
+    for part in range(of.doubles.shape[1]):
+        for lane in range(of.doubles.shape[2]):
+            of.doubles[one, part, lane] = 0.0
+
+
+@compiled_inline
+def add_all(steps: Any, into: Any, one: int, of: Any, other: int) -> bool:
+    """Add the elements of a prefix to those of another, in all lanes; False where a number is too large."""
+    most = 0
+    for part in range(into.integers.shape[1]):
+        if steps.least[part]:
+            for lane in range(into.integers.shape[2]):
+                into.integers[one, part, lane] = min(
+                    into.integers[one, part, lane], of.integers[other, part, lane]
+                )
+        else:
+            for lane in range(into.integers.shape[2]):
+                total = into.integers[one, part, lane] + of.integers[other, part, lane]
+                most = max(most, abs(total))
+                into.integers[one, part, lane] = total
+    for part in range(into.doubles.shape[1]):
+        for lane in range(into.doubles.shape[2]):
+            into.doubles[one, part, lane] += of.doubles[other, part, lane]
+    return bool(most < MOST)
+
+
+@compiled_inline
+def add_some(steps: Any, into: Any, one: int, of: Any, other: int, has: Any) -> bool:
+    """The same in the lanes of `has`."""
+    most = 0
+    for part in range(into.integers.shape[1]):
+        if steps.least[part]:
+            for lane in range(into.integers.shape[2]):
+                if has[lane]:
+                    into.integers[one, part, lane] = min(
+                        into.integers[one, part, lane], of.integers[other, part, lane]
+                    )
+        else:
+            for lane in range(into.integers.shape[2]):
+                total = into.integers[one, part, lane] + (of.integers[other, part, lane] if has[lane] else 0)
+                most = max(most, abs(total))
+                into.integers[one, part, lane] = total
+    for part in range(into.doubles.shape[1]):
+        for lane in range(into.doubles.shape[2]):
+            if has[lane]:
+                into.doubles[one, part, lane] += of.doubles[other, part, lane]
+    return bool(most < MOST)
+
+
+@compiled_inline
+def touch(places: Any, step: int) -> None:
+    """Remember that something has gone on at a step, or (under contiguous) holds something."""
+    if not places.touched[step]:
+        places.touched[step] = True
+        places.list[places.count[0]] = step
+        places.count[0] += 1
+
+
+@compiled_inline
+def settle(fold: Any, fresh: int) -> int:
+    """What waits behind this time stamp: what has gone on leaves, and the fresh ones come; DONE, LOST or FULL."""
+    steps, places, waiting = fold.steps, fold.places, fold.waiting
+    for number in range(places.count[0]):
+        step = places.list[number]
+        places.touched[step] = False
+        if steps.contiguous:
+            waiting.alive[step] = 0
+            for place in range(places.size[step]):
+                _spare(places, places.slot[step, place])
+            places.size[step] = 0
+        elif steps.kind[step] == PILE:
+            _leave(steps, waiting, step, places.taken[step])
+        else:
+            _release(steps, places, waiting, step)
+        places.taken[step] = 0
+    places.count[0] = 0
+    for new in range(fresh):
+        state = _wait(fold, new)
+        if state != DONE:
+            return int(state)
+    return DONE
+
+
+@compiled_inline
+def _leave(steps: Any, waiting: Any, slot: int, lanes: Any) -> None:
+    """Let a prefix stand in some lanes no more."""
+    waiting.alive[slot] &= ~lanes
+    if not waiting.alive[slot]:
+        return
+    for lane in range(waiting.integers.shape[2]):
+        if bit_of(lanes, lane):
+            for part in range(waiting.integers.shape[1]):
+                waiting.integers[slot, part, lane] = NEUTRAL if steps.least[part] else 0
+            for part in range(waiting.doubles.shape[1]):
+                waiting.doubles[slot, part, lane] = 0.0
+
+
+@compiled_inline
+def _release(steps: Any, places: Any, waiting: Any, step: int) -> None:
+    """Of the prefixes of a heap or list keep those that something may still prolong."""
+    lanes = places.taken[step]
+    if not lanes and steps.kind[step] == HEAP:
+        while places.size[step] and waiting.gone[places.slot[step, 0]]:
+            _spare(places, places.slot[step, 0])
+            places.size[step] -= 1
+            places.slot[step, 0] = places.slot[step, places.size[step]]
+            _sink(places, waiting, step, 0)
+        return
+    kept = 0
+    for place in range(places.size[step]):
+        slot = places.slot[step, place]
+        if lanes and waiting.alive[slot] & lanes:
+            _leave(steps, waiting, slot, lanes)
+        if waiting.gone[slot] or not waiting.alive[slot]:
+            _spare(places, slot)
+        else:
+            places.slot[step, kept] = slot
+            kept += 1
+    if kept < places.size[step] and steps.kind[step] == HEAP:
+        places.size[step] = kept
+        for place in range(kept // 2 - 1, -1, -1):
+            _sink(places, waiting, step, place)
+    places.size[step] = kept
+
+
+@compiled_inline
+def _wait(fold: Any, new: int) -> int:
+    """Let a fresh prefix wait at its step."""
+    steps, places, waiting, fresh = fold.steps, fold.places, fold.waiting, fold.fresh
+    step = fresh.step[new]
+    if steps.contiguous:
+        touch(places, step)
+    if steps.kind[step] == PILE:
+        return int(_put(steps, waiting, step, fresh, new))
+    if steps.kind[step] == HEAP:
+        row = fresh.row[new]
+        fresh.known[new] = fold.pairs.integer_valid[steps.key[step]][row]
+        key = fold.pairs.integers[steps.key[step]][row]
+        fresh.key[new] = ~key if steps.falling[step] else key
+        if places.size[step]:
+            top = places.slot[step, 0]
+            if fresh.known[new] and waiting.known[top] and waiting.key[top] == fresh.key[new]:
+                return int(_put(steps, waiting, top, fresh, new))
+    if places.size[step] == places.slot.shape[1]:
+        return FULL
+    if places.count[1]:
+        places.count[1] -= 1
+        slot = places.spare[places.count[1]]
+    elif places.count[2] == waiting.alive.shape[0]:
+        return FULL
+    else:
+        slot = places.count[2]
+        places.count[2] += 1
+    waiting.alive[slot], waiting.gone[slot] = 0, False
+    waiting.row[slot], waiting.key[slot], waiting.known[slot] = (
+        fresh.row[new],
+        fresh.key[new],
+        fresh.known[new],
+    )
+    places.slot[step, places.size[step]] = slot
+    places.size[step] += 1
+    if steps.kind[step] == HEAP:
+        _rise(places, waiting, step, places.size[step] - 1)
+    return int(_put(steps, waiting, slot, fresh, new))
+
+
+@compiled_inline
+def _put(steps: Any, waiting: Any, slot: int, fresh: Any, new: int) -> int:
+    """Add a fresh prefix to what waits in a slot."""
+    if waiting.alive[slot]:
+        fits = add_all(steps, waiting, slot, fresh, new)
+        waiting.alive[slot] |= fresh.alive[new]
+        return DONE if fits else LOST
+    waiting.alive[slot] = fresh.alive[new]
+    for part in range(fresh.integers.shape[1]):
+        for lane in range(fresh.integers.shape[2]):
+            waiting.integers[slot, part, lane] = fresh.integers[new, part, lane]
+    for part in range(fresh.doubles.shape[1]):
+        for lane in range(fresh.doubles.shape[2]):
+            waiting.doubles[slot, part, lane] = fresh.doubles[new, part, lane]
+    return DONE
+
+
+@compiled_inline
+def _spare(places: Any, slot: int) -> None:
+    places.spare[places.count[1]] = slot
+    places.count[1] += 1
+
+
+@compiled_inline
+def _first(waiting: Any, one: int, other: int) -> bool:
+    """Whether a prefix goes before another in a heap."""
+    if not waiting.known[one]:
+        return False
+    return bool(not waiting.known[other] or waiting.key[one] < waiting.key[other])
+
+
+@compiled_inline
+def _rise(places: Any, waiting: Any, step: int, place: int) -> None:
+    while place > 0:
+        above = (place - 1) // 2
+        one, other = places.slot[step, place], places.slot[step, above]
+        if not _first(waiting, one, other):
+            return
+        places.slot[step, place], places.slot[step, above] = other, one
+        place = above
+
+
+@compiled_inline
+def _sink(places: Any, waiting: Any, step: int, place: int) -> None:
+    size = places.size[step]
+    while 2 * place + 1 < size:
+        below = 2 * place + 1
+        if below + 1 < size and _first(waiting, places.slot[step, below + 1], places.slot[step, below]):
+            below += 1
+        one, other = places.slot[step, below], places.slot[step, place]
+        if not _first(waiting, one, other):
+            return
+        places.slot[step, place], places.slot[step, below] = one, other
+        place = below

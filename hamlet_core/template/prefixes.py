@@ -1,0 +1,38 @@
+"""Which queries are folded prefix by prefix together: what happens to prefixes is then done once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hamlet_core.language.syntax import Mode
+from hamlet_core.pattern.meaning import AnalysedQuery, position_sets
+from hamlet_core.template.sharable import folded_alone, window_of
+
+
+def why_by_itself(analysed: AnalysedQuery) -> str:
+    """Why the prefixes of a query go with those of no other; empty if they may."""
+    automaton = analysed.automaton
+    if analysed.query.mode is Mode.ANY:
+        return f"{' and '.join(folded_alone(analysed))} under {Mode.ANY.value}"
+    if automaton.sides > 1:
+        return "AND"
+    if automaton.negations:
+        return "NOT"
+    sets = position_sets(analysed)
+    if sets is None or any(len(members) > 1 for members in sets):
+        return "a sequence may stand in several places of its pattern"
+    return ""
+
+
+def folds(queries: Mapping[int, AnalysedQuery] | Sequence[AnalysedQuery]) -> list[tuple[int, ...]]:
+    """The places of queries whose prefixes are folded together, by mode, partitions, groups and window."""
+    alike: dict[object, list[int]] = {}
+    items = queries.items() if isinstance(queries, Mapping) else enumerate(queries)
+    for place, one in items:
+        key: object = (
+            (one.query.mode, frozenset(one.equivalence), frozenset(one.group_by), window_of(one))
+            if not why_by_itself(one)
+            else place
+        )
+        alike.setdefault(key, []).append(place)
+    return [tuple(places) for places in alike.values()]
