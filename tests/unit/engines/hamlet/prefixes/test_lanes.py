@@ -1,0 +1,233 @@
+"""Many queries in one fold of prefixes: each has the rows it has by itself, and those of the reference."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+from hamlet_core import EventSchema, QueryMeaningError, execute, parse, run
+from hamlet_core.algebra.arithmetic import ARITHMETICS
+from hamlet_core.engines.hamlet.prefixes.lanes import fold as fold_module
+from hamlet_core.engines.hamlet.prefixes.lanes.fold import ROOM
+from hamlet_core.engines.hamlet.prefixes.lanes.tables import MOST_LANES
+from hamlet_core.pattern.meaning import analyse_workload
+from hamlet_core.template.prefixes import folds, why_by_itself
+
+SCHEMA = EventSchema()
+EXACT = {"arithmetic": "exact"}
+PATTERNS = (
+    "SEQ(A a, B b)",
+    "SEQ(A a, B b+)",
+    "SEQ(A a, B b+, C c)",
+    "SEQ(A a, B b, C c+, D d)",
+    "SEQ(A a, B b, B e)",
+    "SEQ(B b+, C c+)",
+    "B b+",
+    "SEQ(A a, (B b OR C c), D d)",
+    "SEQ(A a+, B b?, C c)",
+)
+COMPARISONS = (
+    "b.x < NEXT(b).x",
+    "b.x <= NEXT(b).x",
+    "b.x > NEXT(b).x",
+    "b.x >= NEXT(b).y",
+    "b.x < NEXT(b).y",
+    "b.x = NEXT(b).x",
+    "b.x != NEXT(b).x",
+    "b.x < NEXT(b).x AND b.y < NEXT(b).y",
+    "a.x < NEXT(b).x",
+    "b.x + NEXT(b).y > 3",
+)
+"""One by order; equal and unequal; two; of two aliases; none that can be parted."""
+LOCAL = ("b.x > 1", "b.y < 3", "a.x >= 1", "c.y != 2")
+AGGREGATES = (
+    "COUNT(*)",
+    "COUNT(b)",
+    "SUM(b.x)",
+    "AVG(b.y)",
+    "MIN(b.x)",
+    "MAX(b.y)",
+    "SUM(b.d)",
+    "MIN(b.d)",
+    "REACH(b)",
+    "COUNT(PARTITIONS)",
+    "COUNT(DISJOINT)",
+    "SUM(DURATION)",
+    "AVG(DURATION)",
+    "MIN(DURATION)",
+    "MAX(DURATION)",
+)
+
+
+def query(random: Random, name: str, mode: str) -> str:
+    """Of all that is drawn the first that means something."""
+    while True:
+        conditions = [
+            one for one in (*random.sample(COMPARISONS, 2), *random.sample(LOCAL, 2)) if random.random() < 0.4
+        ]
+        returns, where = ", ".join(random.sample(AGGREGATES, 4)), " AND ".join(["[k]", *conditions])
+        text = (
+            f"{name}: RETURN {returns} PATTERN {random.choice(PATTERNS)} SEMANTICS {mode} WHERE {where} "
+            "WITHIN 20 s SLIDE 10 s"
+        )
+        try:
+            parse(text)
+        except QueryMeaningError:
+            continue
+        return text
+
+
+def stream(random: Random, count: int) -> pa.Table:
+    """Ties, NULLs, equal values, events of a type that nobody names."""
+    times = sorted(random.choices(range(count * 2 // 3), k=count))
+    maybe = [None, *range(5)]
+    return pa.table(
+        {
+            "time": times,
+            "type": random.choices("ABBBCDX", k=count),
+            "k": random.choices([1, 2, None], [5, 5, 1], k=count),
+            "x": pa.array(random.choices(maybe, k=count), pa.int64()),
+            "y": pa.array(random.choices(maybe, k=count), pa.int64()),
+            "d": pa.array([random.choice([None, 0.5, 1.25, -2.0]) for _ in range(count)]),
+        }
+    )
+
+
+def rows(text: str, table: pa.Table, **options: str) -> list[dict[str, object]]:
+    """All but what may differ in its last digit."""
+    return run(text, table, schema=SCHEMA, **options).drop_columns(["value", "log2"]).to_pylist()
+
+
+def together(text: str) -> list[tuple[int, ...]]:
+    return folds(analyse_workload(parse(text)))
+
+
+@pytest.mark.parametrize("mode", ["next", "contiguous"])
+@pytest.mark.parametrize("seed", range(30))
+def test_random_queries_in_one_fold(mode, seed):
+    random = Random(f"{mode} {seed}")
+    text = "\n".join(query(random, f"q{number}", mode) for number in range(random.randint(2, 9)))
+    table = stream(random, 60)
+    assert rows(text, table, **EXACT) == rows(text, table, engine="greta", **EXACT)
+
+
+def test_the_random_queries_go_together():
+    """Those whose sequences have one place each; the others of the text are folded by themselves."""
+    random = Random(1)
+    text = "\n".join(query(random, f"q{number}", "next") for number in range(40))
+    sizes = sorted(map(len, together(text)))
+    assert sizes[-1] > 20
+    assert sizes[:-1] == [1] * (len(sizes) - 1)
+
+
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
+def test_more_queries_than_lanes(arithmetic):
+    table = stream(Random(5), 300)
+    lines = [
+        f"q{number}: RETURN COUNT(*), REACH(b), SUM(b.y) PATTERN SEQ(A a, B b+) SEMANTICS next "
+        f"WHERE [k] AND b.x < NEXT(b).x AND b.y < {1 + number % 5} WITHIN 100 s"
+        for number in range(MOST_LANES + 3)
+    ]
+    found = rows("\n".join(lines), table, arithmetic=arithmetic)
+    assert len({row["query"] for row in found}) == len(lines)
+    assert found == [row for line in lines for row in rows(line, table, arithmetic=arithmetic)]
+
+
+def test_rows_that_would_take_too_much_room_are_folded_with_fewer_lanes(monkeypatch):
+    table = stream(Random(6), 200)
+    text = "\n".join(
+        f"q{number}: RETURN COUNT(*), REACH(a) PATTERN {PATTERNS[number]} SEMANTICS next WHERE [k] WITHIN 10 s"
+        for number in range(4)
+    )
+    before = rows(text, table)
+    monkeypatch.setattr(fold_module, "MOST_NUMBERS", 2 * len({row["window_start"] for row in before}))
+    assert rows(text, table) == before
+
+
+@pytest.mark.parametrize("condition", ["b.x < NEXT(b).x", "b.x < NEXT(b).x AND b.y <= NEXT(b).y"])
+def test_room_grows_for_prefixes_in_order_and_in_a_list(condition):
+    """Values that fall: everybody waits, in both lanes; then one event takes all of them in the one, and C in the other."""
+    count = 5 * ROOM
+    text = f"""two: RETURN COUNT(*), SUM(b.x) PATTERN SEQ(B b+, C c) SEMANTICS next WHERE {condition} WITHIN 1 h
+               one: RETURN COUNT(*), SUM(b.x) PATTERN B b+ SEMANTICS next WHERE {condition} WITHIN 1 h"""
+    values = [*range(count, 0, -1), 0, count + 1, 0]
+    table = pa.table(
+        {
+            "time": list(range(count + 3)),
+            "type": [*"B" * count, "C", "B", "C"],
+            "x": values,
+            "y": [0] * (count + 3),
+        }
+    )
+    assert together(text) == [(0, 1)]
+    found = {(row["query"], row["aggregate"]): row["exact"] for row in rows(text, table, **EXACT)}
+    total = count * (count + 1) // 2
+    assert found == {
+        ("two", "COUNT(*)"): str(count + 1),
+        ("two", "SUM(b.x)"): str(total + count + 1),
+        ("one", "COUNT(*)"): str(2 * count + 1),
+        ("one", "SUM(b.x)"): str(total + total + (count + 1) * (count + 1)),
+    }
+
+
+def test_keys_at_the_ends_of_64_bits_and_null():
+    low, high = -(2**63), 2**63 - 1
+    table = pa.table(
+        {
+            "time": list(range(8)),
+            "type": list("BBBBBBBB"),
+            "x": pa.array([high, None, low, low, 0, None, high, high], pa.int64()),
+        }
+    )
+    for comparison in ("<", "<=", ">", ">="):
+        text = f"RETURN COUNT(*), COUNT(b) PATTERN B b+ SEMANTICS next WHERE b.x {comparison} NEXT(b).x WITHIN 1 h"
+        assert rows(text, table, **EXACT) == rows(text, table, engine="greta", **EXACT)
+
+
+def test_one_query_beyond_64_bits_does_not_take_the_others_along():
+    """Three events at each time: 3**45 sequences to the last; the other query asks for few of them."""
+    times = [time for time in range(45) for _ in range(3)]
+    table = pa.table({"time": times, "type": ["B"] * len(times), "x": list(range(len(times)))})
+    text = """many: RETURN COUNT(*) PATTERN B b+ SEMANTICS contiguous WITHIN 100 s
+              few:  RETURN COUNT(*) PATTERN B b+ SEMANTICS contiguous WHERE b.x < 30 WITHIN 100 s"""
+    assert together(text) == [(0, 1)]
+    assert rows(text, table, **EXACT) == rows(text, table, engine="greta", **EXACT)
+    assert execute(text, table, schema=SCHEMA, **EXACT).counters.kernel_events > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("RETURN COUNT(*) PATTERN SEQ(A a, NOT C c, B b) SEMANTICS next WITHIN 1 min", "NOT"),
+        ("RETURN COUNT(*) PATTERN (A a AND B b) SEMANTICS next WITHIN 1 min", "AND"),
+        ("RETURN REACH(a) PATTERN SEQ(A a, B b) WITHIN 1 min", "REACH(a) under skip-till-any-match"),
+        (
+            "RETURN COUNT(*) PATTERN SEQ(A a+, A b) SEMANTICS next WITHIN 1 min",
+            "a sequence may stand in several places of its pattern",
+        ),
+        ("RETURN COUNT(*) PATTERN SEQ(A a, B b+) SEMANTICS next WITHIN 1 min", ""),
+    ],
+)
+def test_what_goes_by_itself(text, why):
+    (analysed,) = analyse_workload(parse(text))
+    assert why_by_itself(analysed) == why
+
+
+def test_modes_partitions_groups_and_windows_keep_queries_apart():
+    head = "RETURN COUNT(*) PATTERN SEQ(A a, B b) SEMANTICS"
+    text = "\n".join(
+        f"q{number}: {head} {rest}"
+        for number, rest in enumerate(
+            (
+                "next WHERE [k] WITHIN 1 min",
+                "contiguous WHERE [k] WITHIN 1 min",
+                "next WITHIN 1 min",
+                "next WHERE [k] WITHIN 2 min",
+                "next WHERE [k] AND a.x > 1 WITHIN 1 min",
+                "next GROUP-BY k WITHIN 1 min",
+            )
+        )
+    )
+    assert together(text) == [(0, 4), (1,), (2,), (3,), (5,)]
