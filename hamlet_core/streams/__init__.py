@@ -1,4 +1,7 @@
-"""Streams: seeded generators of the papers' data sets; the same description gives the same events, to the bit."""
+"""Streams: seeded generators; the same description gives the same events, to the bit.
+
+Most are the papers' data sets; the clickstream of a web shop is ours.
+"""
 
 from hamlet_core.streams.bursty import Bursty
 from hamlet_core.streams.ecommerce import Ecommerce
@@ -6,6 +9,7 @@ from hamlet_core.streams.files import BROKEN_KINDS, write_csv, write_stream
 from hamlet_core.streams.linear_road import LinearRoad
 from hamlet_core.streams.registry import STREAMS, generate_stream
 from hamlet_core.streams.ridesharing import generate
+from hamlet_core.streams.sessions import Clickstream
 from hamlet_core.streams.smart_home import SmartHome
 from hamlet_core.streams.stock import Stock
 from hamlet_core.streams.taxi import Taxi
@@ -17,6 +21,7 @@ __all__ = [
     "BROKEN_KINDS",
     "STREAMS",
     "Bursty",
+    "Clickstream",
     "Ecommerce",
     "LinearRoad",
     "Mix",

@@ -112,6 +112,31 @@ def rank_weights(size: int, skew: float) -> Real:
         return np.asarray(1.0 / np.arange(1, size + 1) ** skew)
 
 
+def rank_shares(size: int, skew: float) -> Real:
+    """The share of each rank, by weight 1 / rank^skew."""
+    weights = rank_weights(size, skew)
+    return np.asarray(weights / weights.sum())
+
+
+def chosen(weights: Sequence[float] | Real, drawn: Real) -> Whole:
+    """Numbers from 0, as often as their weights say, for draws that are uniform between 0 and 1."""
+    borders = np.cumsum(weights)
+    return np.searchsorted(borders / borders[-1], drawn, side="right")
+
+
+def daily_times(demand: Sequence[float], hours: float, hours_drawn: Real, seconds_drawn: Real) -> Whole:
+    """Seconds from a midnight on, in so many hours, for draws that are uniform between 0 and 1.
+
+    `demand` has the weight of each hour of a day.
+    """
+    count = int(np.ceil(hours))
+    weights = np.resize(np.array(demand, dtype=np.float64), count)
+    weights[-1] *= hours - (count - 1)
+    hour = chosen(weights / weights.sum(), hours_drawn)
+    length = np.where(hour == count - 1, hours - (count - 1), 1.0)
+    return np.asarray(((hour + seconds_drawn * length) * 3600).astype(np.int64))
+
+
 def named(codes: npt.NDArray[np.integer], names: Sequence[str]) -> pa.DictionaryArray:
     """A column of names from their numbers."""
     return pa.DictionaryArray.from_arrays(

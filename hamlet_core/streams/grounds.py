@@ -77,9 +77,26 @@ def _ridesharing(types: int) -> Ground:
     )
 
 
+def _clickstream(types: int) -> Ground:
+    del types
+    return Ground(
+        kleene=("View", "Cart", "PaymentFailed"),
+        prefixes=("Login", "Search", "View"),
+        suffixes=("Checkout", "Purchase", "Logout"),
+        bounded="amount",
+        least=5,
+        bound=205,
+        measured="amount",
+        group="country",
+        compared="latency_ms",
+        equivalence=("user",),
+    )
+
+
 GROUNDS: Mapping[str, Callable[[int], Ground]] = MappingProxyType(
     {
         "bursty": _bursty,
+        "clickstream": _clickstream,
         "ecommerce": _ecommerce,
         "linear_road": _linear_road,
         "ridesharing": _ridesharing,

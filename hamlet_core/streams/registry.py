@@ -10,9 +10,19 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet_core.errors import StreamError
-from hamlet_core.streams import bursty, ecommerce, linear_road, ridesharing, smart_home, stock, taxi
+from hamlet_core.streams import (
+    bursty,
+    clickstream,
+    ecommerce,
+    linear_road,
+    ridesharing,
+    smart_home,
+    stock,
+    taxi,
+)
 from hamlet_core.streams.drawing import late_order
 from hamlet_core.streams.knobs import check_knobs
+from hamlet_core.streams.sessions import Clickstream
 from hamlet_core.streams.trips import RideSharing
 
 
@@ -29,6 +39,7 @@ class Kind:
 STREAMS: Mapping[str, Kind] = MappingProxyType(
     {
         "bursty": Kind(bursty.Bursty, bursty.generate),
+        "clickstream": Kind(Clickstream, clickstream.generate, {"groups": "countries"}),
         "ecommerce": Kind(ecommerce.Ecommerce, ecommerce.generate),
         "linear_road": Kind(linear_road.LinearRoad, linear_road.generate),
         "ridesharing": Kind(RideSharing, ridesharing.generate, {"groups": "districts"}),

@@ -6,7 +6,6 @@ Travel events; a Pool event (a passenger joins) ends each leg but the last, a Dr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet_core.errors import StreamError
-from hamlet_core.streams.drawing import Codes, Real, Whole, check, rank_weights
+from hamlet_core.streams.drawing import Codes, Whole, check, chosen, daily_times, rank_shares
 
 TYPES = ("Request", "Cancel", "Pickup", "Travel", "Pool", "Dropoff")
 REQUEST, CANCEL, PICKUP, TRAVEL, POOL, DROPOFF = range(len(TYPES))
@@ -103,7 +102,7 @@ def draw_trips(
     description: RideSharing, count: int, share: tuple[int, int], random: np.random.Generator
 ) -> tuple[Trips, Steps]:
     """As many of `count` trips as the wanted number of events needs."""
-    kind = _chosen(KIND_SHARES, random.random(count))
+    kind = chosen(KIND_SHARES, random.random(count))
     legs = np.where(kind == KINDS.index("Pool"), random.integers(1, description.legs + 1, count), 1)
     start = random.random(count), random.random(count)
     driver = random.random(count)
@@ -116,37 +115,18 @@ def draw_trips(
     used = len(first)
     hour = (start[0][:used] + share[0]) / share[1]
     trips = Trips(
-        start=_starts(description, hour, start[1][:used]),
-        driver=_chosen(_weights(description.drivers, description.skew / 4), driver[:used]).astype(np.int32)
+        start=daily_times(HOURLY_DEMAND, description.hours, hour, start[1][:used]),
+        driver=chosen(rank_shares(description.drivers, description.skew / 4), driver[:used]).astype(np.int32)
         + 1,
         rider=rider[:used],
-        district=_chosen(_weights(description.districts, description.skew), district[:used]).astype(np.int32),
+        district=chosen(rank_shares(description.districts, description.skew), district[:used]).astype(
+            np.int32
+        ),
         kind=kind[:used].astype(np.int8),
         first=first,
         size=size,
     )
     return trips, steps
-
-
-def _chosen(weights: Sequence[float] | Real, drawn: Real) -> Whole:
-    """Numbers from 0, as often as their weights say, for draws that are uniform between 0 and 1."""
-    borders = np.cumsum(weights)
-    return np.searchsorted(borders / borders[-1], drawn, side="right")
-
-
-def _weights(size: int, skew: float) -> Real:
-    weights = rank_weights(size, skew)
-    return np.asarray(weights / weights.sum())
-
-
-def _starts(description: RideSharing, hours_drawn: Real, seconds_drawn: Real) -> Whole:
-    """Seconds after the start, more in the rush hours."""
-    hours = int(np.ceil(description.hours))
-    demand = np.resize(np.array(HOURLY_DEMAND, dtype=np.float64), hours)
-    demand[-1] *= description.hours - (hours - 1)
-    hour = _chosen(demand / demand.sum(), hours_drawn)
-    length = np.where(hour == hours - 1, description.hours - (hours - 1), 1.0)
-    return np.asarray(((hour + seconds_drawn * length) * 3600).astype(np.int64))
 
 
 def _steps(events: int, legs: Whole, bursts: Whole) -> tuple[Steps, Whole, Whole]:

@@ -12,10 +12,11 @@ EPILOG = """\b
 Examples:
   hamlet generate ridesharing --events 10000 --seed 7 --out rides.csv
   hamlet generate stock --events 5000000 --burst 200 --ties 0.1 --late 0.01 --out ticks.parquet
+  hamlet generate clickstream --events 1000000 --set users=50000 --out clicks.parquet
   hamlet generate stock --queries 50 --out ticks.hamlet
 
 \b
-Streams: bursty, ecommerce, linear_road, ridesharing, smart_home, stock, taxi.
+Streams: bursty, clickstream, ecommerce, linear_road, ridesharing, smart_home, stock, taxi.
 """
 
 EVENTS = 200_000

@@ -181,7 +181,7 @@ def test_reports_of_linear_road_grow_more_frequent() -> None:
         replace(LinearRoad(), growth=0.5)
 
 
-@pytest.mark.parametrize("name", [*PAPERS, "bursty", "ridesharing"])
+@pytest.mark.parametrize("name", [*PAPERS, "bursty", "clickstream", "ridesharing"])
 def test_late_rows_keep_their_time_and_stand_too_late(name: str) -> None:
     table, late = generate_stream(name, 5_000, 3), generate_stream(name, 5_000, 3, late_rate=0.1)
     assert late.equals(generate_stream(name, 5_000, 3, late_rate=0.1))

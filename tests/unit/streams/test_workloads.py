@@ -37,7 +37,7 @@ def test_a_workload_has_results_on_its_stream(stream: str, knobs: dict[str, floa
 @pytest.mark.parametrize("types", [1, 2, 3, 30])
 @pytest.mark.parametrize("stream", STREAMS)
 def test_a_workload_knows_the_types_of_a_smaller_stream(stream: str, types: int) -> None:
-    knobs = {} if stream == "ridesharing" else {"types": types}
+    knobs = {} if stream in ("clickstream", "ridesharing") else {"types": types}
     known = generate_stream(stream, 10, 3, **knobs)["type"].combine_chunks().dictionary.to_pylist()
     text = generate_workload(stream, 20, 3, types=types)
     used = set(re.findall(r"(\w+) (?:p\b|b\+|s\b)", text))
