@@ -28,8 +28,8 @@ CAMPAIGNS = ("Direct", "Ads", "Newsletter", "Social", "Partner")
 CHECKOUT_FACTORS = np.array([0.7, 1.3, 1.0])
 """By device: how much likelier than `checkout_rate` a session with a cart goes to the checkout."""
 HARD_COUNTRY = 3
-HARD_FACTOR = 2.0
-"""In the third country, and each as many further on, payments fail twice as often."""
+HARD_FACTOR = 3.0
+"""In the third country, and each as many further on, the first payment fails so many times as often."""
 
 HOURLY_DEMAND = (3, 2, 1, 1, 1, 2, 3, 5, 6, 7, 7, 7, 8, 7, 6, 6, 7, 8, 10, 12, 13, 12, 9, 6)
 """Sessions that start in each hour of a day, relative to one another."""
@@ -46,8 +46,8 @@ class Clickstream:
 
     events: int = 200_000
     seed: int = 7
-    start: datetime = datetime(2026, 1, 5, tzinfo=UTC)
-    """Whole seconds, a midnight for the hours of the day to be right; naive is UTC."""
+    start: datetime = datetime(2026, 1, 8, tzinfo=UTC)
+    """Whole seconds, a midnight for the hours of the day to be right; naive is UTC. Windows of a week begin on Thursdays."""
     days: float = 7.0
     """Time in which sessions start; the last ones end a little later."""
     users: int = 20_000
@@ -61,7 +61,7 @@ class Clickstream:
     checkout_rate: float = 0.5
     """Sessions with a Cart that go on to the Checkout, over devices; a Desktop does more often, a Phone less often."""
     failure_rate: float = 0.2
-    """Checkouts whose first payment fails; in every third country twice as many do."""
+    """Checkouts whose first payment fails; in every third country three times as many."""
     repeat_rate: float = 0.5
     """Payments after a failed one that fail, too."""
     give_up_rate: float = 0.25

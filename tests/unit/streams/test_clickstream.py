@@ -18,10 +18,10 @@ from hamlet_core.streams.clickstream import generate
 SMALL = Clickstream(events=5_000, seed=3, users=300)
 STEADY = replace(SMALL, events=20_000, tie_rate=0.0)
 FIXED = {
-    "View": 11821, "Search": 2792, "Cart": 1900, "Login": 1104, "Logout": 808, "Checkout": 555, "Purchase": 498,
-    "PaymentFailed": 195, "Error": 190, "Restart": 94, "Help": 43,
+    "View": 11819, "Search": 2776, "Cart": 1900, "Login": 1104, "Logout": 808, "Checkout": 555, "Purchase": 490,
+    "PaymentFailed": 217, "Error": 194, "Restart": 88, "Help": 49,
 }  # fmt: skip
-SUMS = {"user": 171953251, "latency_ms": 2964933, "status": 4096832}
+SUMS = {"user": 171762216, "latency_ms": 2998705, "status": 4102483}
 SIGNS = {
     "Login": "I", "Search": "s", "View": "v", "Cart": "c", "Checkout": "k", "PaymentFailed": "f", "Purchase": "p",
     "Help": "h", "Error": "e", "Restart": "r", "Logout": "O",
@@ -179,8 +179,10 @@ def test_ties_nulls_and_skew_follow_their_rates() -> None:
 
 
 def test_events_of_a_session_that_tie_keep_their_order() -> None:
-    for events in sessions(replace(SMALL, tie_rate=0.9)):
-        assert GRAMMAR.match(re.sub("fh", "f", re.sub("er?", "", written(events))))
+    texts = [*map(written, sessions(replace(SMALL, tie_rate=0.9)))]
+    broken = [text for text in texts if not GRAMMAR.fullmatch(re.sub("fh", "f", re.sub("er?", "", text)))]
+    assert len(texts) > 500
+    assert len(broken) <= 1  # The last session is cut off.
 
 
 def test_a_large_stream_is_drawn_in_blocks_and_is_one_stream_all_the_same(
