@@ -12,7 +12,7 @@ import pytest
 
 import hamlet_core
 from hamlet_core.errors import StreamError
-from hamlet_core.streams import Clickstream, clickstream, generate_stream
+from hamlet_core.streams import Clickstream, clickstream, generate_stream, generate_workload
 from hamlet_core.streams.clickstream import generate
 
 SMALL = Clickstream(events=5_000, seed=3, users=300)
@@ -228,3 +228,16 @@ def test_users_come_back_so_that_what_a_session_leaves_another_may_finish() -> N
 def test_descriptions_are_checked(wrong: dict[str, float]) -> None:
     with pytest.raises(StreamError, match="E290"):
         replace(SMALL, **wrong)
+
+
+def test_queries_of_a_workload_share_and_look_at_one_user_each() -> None:
+    text = generate_workload("clickstream", 12, 7)
+    assert text.count("WHERE [user] AND b.amount >= ") == 12
+    sharable = [line for line in hamlet_core.explain(text).splitlines() if line.startswith("sharable")]
+    shared = {name for line in sharable for name in re.findall(r"q\d+", line)}
+    assert {kleene for line in sharable for kleene in re.findall(r"(\w+)\+ for", line)} == {
+        "View",
+        "Cart",
+        "PaymentFailed",
+    }
+    assert len(shared) == 12
