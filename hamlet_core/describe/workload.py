@@ -107,8 +107,8 @@ def _together(plan: WorkloadPlan, one: PartitionClass) -> Iterator[str]:
     for names in dict.fromkeys(plan.queries[index].beside for index in one.queries):
         if len(names) > 1:
             yield (
-                f"{_few(names)}: their prefixes in one fold, one lane for each; "
-                "equal events of equal steps are looked at once"
+                f"{_few(names)}: their prefixes in one fold, which looks at an event once for all that "
+                "expect it at an equal step; equal totals are one"
             )
 
 

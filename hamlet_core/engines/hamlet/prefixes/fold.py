@@ -98,14 +98,16 @@ class _Shared:
         if shape is None:
             return None
         builder = StepBuilder(columns, self.events.codes, self.events.predicates, self.conditions)
-        for lane, member in enumerate(members):
-            builder.add(lane, member, shape.layouts[lane], shape.reached[lane])
+        lanes = [
+            builder.add(member, layout, reached)
+            for member, layout, reached in zip(members, shape.layouts, shape.reached, strict=True)
+        ]
         contiguous = members[0].analysed.query.mode is Mode.CONTIGUOUS
-        steps = builder.tables(len(members), shape, contiguous=contiguous)
+        steps = builder.tables(shape, contiguous=contiguous)
         spec, jobs = self._jobs(queries[0][1])
         rows = len(self.jobs.rows[spec].index)
         events, pairs = self.events.events, self.conditions.pairs
-        found = fold_together(steps, shape, events, pairs, _values(columns), jobs, rows)
+        found = fold_together(steps, shape, lanes, events, pairs, _values(columns), jobs, rows)
         if found is None:
             return None
         return [

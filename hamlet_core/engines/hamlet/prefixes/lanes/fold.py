@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,18 @@ def lanes_at_once(rows: int) -> int:
 
 
 def fold_together(
-    steps: Steps, shape: Shape, events: Any, pairs: Any, values: Values, jobs: Jobs, rows: int
+    steps: Steps,
+    shape: Shape,
+    lanes: Sequence[int],
+    events: Any,
+    pairs: Any,
+    values: Values,
+    jobs: Jobs,
+    rows: int,
 ) -> list[Found] | None:
-    """What is found of each lane; None where 64 bits cannot hold a number of one of them."""
-    lanes, found = steps.starting.shape[1], _rows(shape, steps.starting.shape[1], rows)
+    """What is found of each query, by its lane; None where 64 bits cannot hold a number of one of them."""
+    width = steps.starting.shape[1]
+    found = _rows(shape, width, rows)
     begin, room, state = 0, ROOM, FULL
     while state == FULL:
         fold = Fold(
@@ -44,10 +53,10 @@ def fold_together(
             events,
             pairs,
             values,
-            _room(room + len(steps.kind), lanes, shape),
-            _room(room, lanes, shape),
+            _room(room + len(steps.kind), width, shape),
+            _room(room, width, shape),
             _places(len(steps.kind), room),
-            _trends(len(steps.kind), lanes, shape),
+            _trends(len(steps.kind), width, shape),
         )
         begin, state = fold_lanes(fold, jobs, found, begin)
         room *= 4
@@ -62,7 +71,7 @@ def fold_together(
             found.reached[:, reached.start : reached.stop],
             found.disjoint[:, lane],
         )
-        for lane, reached in enumerate(shape.reached)
+        for lane, reached in zip(lanes, shape.reached, strict=True)
     ]
 
 

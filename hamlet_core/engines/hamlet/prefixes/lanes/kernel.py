@@ -31,8 +31,11 @@ from hamlet_core.engines.hamlet.prefixes.lanes.waiting import (
     LOST,
     add_all,
     add_some,
+    beyond,
     bit_of,
     clear,
+    copy_all,
+    is_within,
     settle,
     touch,
 )
@@ -110,9 +113,10 @@ def _arrive(fold: Any, event: int, step: int, fresh: int, base: int) -> int:
         return -FULL
     time, row = fold.events.time[event], row_of(fold.events, event)
     alive = steps.start[step]
-    clear(steps, waiting, new)
     if alive:
+        clear(steps, waiting, new)
         _begin(steps, waiting, new, step, time, base)
+    waiting.alive[new] = alive
     for edge in range(steps.edge_first[step], steps.edge_first[step + 1]):
         lanes, fits = _follow(fold, edge, new, row)
         if not fits:
@@ -120,7 +124,7 @@ def _arrive(fold: Any, event: int, step: int, fresh: int, base: int) -> int:
         alive |= lanes
     if not alive:
         return fresh
-    waiting.alive[new], waiting.step[new], waiting.row[new] = alive, step, row
+    waiting.step[new], waiting.row[new] = step, row
     for effect in range(steps.effect_first[step], steps.effect_first[step + 1]):
         if not _gather(steps, fold.values, waiting, new, effect, row):
             return -LOST
@@ -211,10 +215,17 @@ def _follow_list(fold: Any, edge: int, new: int, row: int) -> Any:
 @compiled_inline
 def _prolong(fold: Any, edge: int, slot: int, new: int) -> bool:
     """Add what waits in a slot to the fresh prefix, in the lanes of an edge; False where a number is too large."""
-    steps, waiting = fold.steps, fold.waiting
-    if waiting.alive[slot] & ~steps.edge_lanes[edge]:
-        return bool(add_some(steps, fold.fresh, new, waiting, slot, steps.edge_has[edge]))
-    return bool(add_all(steps, fold.fresh, new, waiting, slot))
+    steps, waiting, fresh = fold.steps, fold.waiting, fold.fresh
+    before, lanes = fresh.alive[new], waiting.alive[slot] & steps.edge_lanes[edge]
+    fresh.alive[new] = before | lanes
+    if lanes != waiting.alive[slot]:
+        if not before:
+            clear(steps, fresh, new)
+        return bool(add_some(steps, fresh, new, waiting, slot, steps.edge_has[edge]))
+    if before:
+        return bool(add_all(steps, fresh, new, waiting, slot))
+    copy_all(fresh, new, waiting, slot)
+    return True
 
 
 @compiled_inline
@@ -265,7 +276,7 @@ def _end(fold: Any, new: int, step: int, time: int, base: int) -> bool:
 @compiled_inline
 def _add_trends(steps: Any, fresh: Any, trends: Any, new: int, step: int) -> bool:
     """What a new prefix has gathered, in the lanes in which a trend may end at the step."""
-    times, integers, has, most = steps.times, fresh.integers, steps.ending, 0
+    times, integers, has, mask = steps.times, fresh.integers, steps.ending, np.uint64(0)
     for part in range(integers.shape[1]):
         if part in (times[L_LATEST], times[L_EARLIEST], times[L_OFFSETS]):
             continue
@@ -276,13 +287,13 @@ def _add_trends(steps: Any, fresh: Any, trends: Any, new: int, step: int) -> boo
         else:
             for lane in range(integers.shape[2]):
                 total = trends.integers[part, lane] + (integers[new, part, lane] if has[step, lane] else 0)
-                most = max(most, abs(total))
+                mask |= beyond(total)
                 trends.integers[part, lane] = total
     for part in range(fresh.doubles.shape[1]):
         for lane in range(fresh.doubles.shape[2]):
             if has[step, lane]:
                 trends.doubles[part, lane] += fresh.doubles[new, part, lane]
-    return bool(most < MOST)
+    return bool(is_within(mask))
 
 
 @compiled_inline
@@ -313,7 +324,7 @@ def _add_window(steps: Any, trends: Any, found: Any, row: int) -> bool:
     _add_reached(steps, trends, found, row)
     if not trends.there[0]:
         return True
-    most = 0
+    mask = np.uint64(0)
     for part in range(found.integers.shape[1]):
         if steps.least[part]:
             for lane in range(found.integers.shape[2]):
@@ -323,7 +334,7 @@ def _add_window(steps: Any, trends: Any, found: Any, row: int) -> bool:
         else:
             for lane in range(found.integers.shape[2]):
                 total = found.integers[row, part, lane] + trends.integers[part, lane]
-                most = max(most, abs(total))
+                mask |= beyond(total)
                 found.integers[row, part, lane] = total
     for part in range(found.doubles.shape[1]):
         for lane in range(found.doubles.shape[2]):
@@ -333,7 +344,7 @@ def _add_window(steps: Any, trends: Any, found: Any, row: int) -> bool:
         found.there[row, lane] |= there
         found.partitions[row, lane] += there
         found.disjoint[row, lane] += trends.disjoint[lane]
-    return bool(most < MOST)
+    return bool(is_within(mask))
 
 
 @compiled_inline

@@ -136,10 +136,6 @@ _Follower: TypeAlias = tuple[str, int, int]
 """(type, local predicate, condition) of an event that may come next, under a condition."""
 _Step: TypeAlias = tuple[str, int, frozenset[_Follower], int]
 """(type, local predicate, who may come next under a condition, number among the positions of a query that have these)."""
-_Edge: TypeAlias = tuple[int, int, int]
-"""(target, source, condition)"""
-_Effect: TypeAlias = tuple[int, int, int, int]
-"""(step, part, column, kind)"""
 
 
 @dataclass(slots=True)
@@ -155,36 +151,51 @@ class StepBuilder:
     predicates: Predicates
     conditions: Conditions
     steps: dict[_Step, int] = field(default_factory=dict)
-    starts: Counter[int] = field(default_factory=Counter)
-    ends: Counter[int] = field(default_factory=Counter)
-    edges: Counter[_Edge] = field(default_factory=Counter)
-    effects: Counter[_Effect] = field(default_factory=Counter)
+    lanes: dict[object, int] = field(default_factory=dict)
+    """What a lane has of all the following -> its number."""
+    starts: Counter[Any] = field(default_factory=Counter)
+    ends: Counter[Any] = field(default_factory=Counter)
+    edges: Counter[Any] = field(default_factory=Counter)
+    """By (target, source, condition)."""
+    effects: Counter[Any] = field(default_factory=Counter)
+    """By (step, part, column, kind)."""
     reached: list[tuple[int, int, int]] = field(default_factory=list)
     """(number of the reach, step, lane)"""
 
-    def add(self, lane: int, member: Member, layout: Layout, reached: range) -> None:
-        """Give a query its lane."""
-        automaton, one = member.analysed.automaton, 1 << lane
+    def add(self, member: Member, layout: Layout, reached: range) -> int:
+        """The lane of a query, which it has in common with those whose totals are equal."""
+        automaton = member.analysed.automaton
         names = [position.alias for position in automaton.positions]
-        edges = {
+        conditions = {
             (edge.source, edge.target): self.conditions.of_edges.get(
                 (member.place, names[edge.source], names[edge.target]), -1
             )
             for edge in automaton.edges
         }
-        steps = self._steps(member, edges)
-        for (source, target), condition in edges.items():
-            self.edges[steps[target], steps[source], condition] |= one
-        for counted, borders in ((self.starts, automaton.starts), (self.ends, automaton.ends)):
-            for border in borders:
-                counted[steps[border.position]] |= one
-        for part, (_, place) in layout.places.items():
-            for position in automaton.positions:
-                found = self.columns.place(part) if part.alias == position.alias else None
-                if found is not None:
-                    self.effects[steps[position.index], place, found[1], found[0]] |= one
+        steps = self._steps(member, conditions)
+        starts = frozenset(steps[border.position] for border in automaton.starts)
+        ends = frozenset(steps[border.position] for border in automaton.ends)
+        edges = frozenset(
+            (steps[target], steps[source], condition) for (source, target), condition in conditions.items()
+        )
+        effects = frozenset(
+            (steps[position.index], place, found[1], found[0])
+            for part, (_, place) in layout.places.items()
+            for position in automaton.positions
+            if part.alias == position.alias and (found := self.columns.place(part)) is not None
+        )
+        lane = self.lanes.setdefault((starts, ends, edges, effects), len(self.lanes))
+        for counted, some in (
+            (self.starts, starts),
+            (self.ends, ends),
+            (self.edges, edges),
+            (self.effects, effects),
+        ):
+            for one in some:
+                counted[one] |= 1 << lane
         for number, alias in zip(reached, reaches(member.analysed), strict=True):
             self.reached += [(number, steps[at], lane) for at, name in enumerate(names) if name == alias]
+        return lane
 
     def _steps(self, member: Member, edges: Mapping[tuple[int, int], int]) -> list[int]:
         """The step of each position."""
@@ -204,9 +215,14 @@ class StepBuilder:
             seen[same] += 1
         return found
 
-    def tables(self, lanes: int, shape: Shape, *, contiguous: bool) -> Steps:
+    def tables(self, shape: Shape, *, contiguous: bool) -> Steps:
         """Of all queries that have been added."""
-        size, edges, effects = len(self.steps), sorted(self.edges), sorted(self.effects)
+        size, edges, effects, lanes = (
+            len(self.steps),
+            sorted(self.edges),
+            sorted(self.effects),
+            len(self.lanes),
+        )
         by_code = sorted((self.codes[key[0]] + 1, step) for key, step in self.steps.items())
         kinds = [self._kind(step, contiguous=contiguous) for step in range(size)]
         starts, ends = [self.starts[step] for step in range(size)], [self.ends[step] for step in range(size)]

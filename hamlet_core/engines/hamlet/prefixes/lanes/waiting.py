@@ -21,8 +21,7 @@ def bit_of(mask: Any, place: int) -> bool:
 
 @compiled_inline
 def clear(steps: Any, of: Any, one: int) -> None:
-    """Let nothing stand in a prefix."""
-    of.alive[one] = 0
+    """Let the elements of a prefix be those of no lane."""
     for part in range(of.integers.shape[1]):
         neutral = NEUTRAL if steps.least[part] else 0
         for lane in range(of.integers.shape[2]):
@@ -33,9 +32,21 @@ def clear(steps: Any, of: Any, one: int) -> None:
 
 
 @compiled_inline
+def beyond(number: Any) -> Any:
+    """A mask whose highest bit says that a number of 64 bits is not within MOST of 0; one instruction for several."""
+    return np.uint64(number) + np.uint64(MOST)
+
+
+@compiled_inline
+def is_within(mask: Any) -> bool:
+    """Whether no number was beyond, of the masks joined by or."""
+    return not bit_of(mask, 63)
+
+
+@compiled_inline
 def add_all(steps: Any, into: Any, one: int, of: Any, other: int) -> bool:
     """Add the elements of a prefix to those of another, in all lanes; False where a number is too large."""
-    most = 0
+    mask = np.uint64(0)
     for part in range(into.integers.shape[1]):
         if steps.least[part]:
             for lane in range(into.integers.shape[2]):
@@ -45,18 +56,18 @@ def add_all(steps: Any, into: Any, one: int, of: Any, other: int) -> bool:
         else:
             for lane in range(into.integers.shape[2]):
                 total = into.integers[one, part, lane] + of.integers[other, part, lane]
-                most = max(most, abs(total))
+                mask |= beyond(total)
                 into.integers[one, part, lane] = total
     for part in range(into.doubles.shape[1]):
         for lane in range(into.doubles.shape[2]):
             into.doubles[one, part, lane] += of.doubles[other, part, lane]
-    return bool(most < MOST)
+    return bool(is_within(mask))
 
 
 @compiled_inline
 def add_some(steps: Any, into: Any, one: int, of: Any, other: int, has: Any) -> bool:
     """The same in the lanes of `has`."""
-    most = 0
+    mask = np.uint64(0)
     for part in range(into.integers.shape[1]):
         if steps.least[part]:
             for lane in range(into.integers.shape[2]):
@@ -67,13 +78,24 @@ def add_some(steps: Any, into: Any, one: int, of: Any, other: int, has: Any) -> 
         else:
             for lane in range(into.integers.shape[2]):
                 total = into.integers[one, part, lane] + (of.integers[other, part, lane] if has[lane] else 0)
-                most = max(most, abs(total))
+                mask |= beyond(total)
                 into.integers[one, part, lane] = total
     for part in range(into.doubles.shape[1]):
         for lane in range(into.doubles.shape[2]):
             if has[lane]:
                 into.doubles[one, part, lane] += of.doubles[other, part, lane]
-    return bool(most < MOST)
+    return bool(is_within(mask))
+
+
+@compiled_inline
+def copy_all(into: Any, one: int, of: Any, other: int) -> None:
+    """Let a prefix have the elements of another."""
+    for part in range(of.integers.shape[1]):
+        for lane in range(of.integers.shape[2]):
+            into.integers[one, part, lane] = of.integers[other, part, lane]
+    for part in range(of.doubles.shape[1]):
+        for lane in range(of.doubles.shape[2]):
+            into.doubles[one, part, lane] = of.doubles[other, part, lane]
 
 
 @compiled_inline
@@ -201,12 +223,7 @@ def _put(steps: Any, waiting: Any, slot: int, fresh: Any, new: int) -> int:
         waiting.alive[slot] |= fresh.alive[new]
         return DONE if fits else LOST
     waiting.alive[slot] = fresh.alive[new]
-    for part in range(fresh.integers.shape[1]):
-        for lane in range(fresh.integers.shape[2]):
-            waiting.integers[slot, part, lane] = fresh.integers[new, part, lane]
-    for part in range(fresh.doubles.shape[1]):
-        for lane in range(fresh.doubles.shape[2]):
-            waiting.doubles[slot, part, lane] = fresh.doubles[new, part, lane]
+    copy_all(waiting, slot, fresh, new)
     return DONE
 
 
