@@ -16,6 +16,7 @@ from hamlet_core.execution import windowed_queries
 from hamlet_core.results.counters import Work
 from hamlet_core.results.totals import Totals
 from hamlet_core.table.encode import EventSchema
+from hamlet_core.template.workload import LANES, path_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,10 @@ class Prepared:
 def prepare_bench(
     text: str, table: pa.Table, schema: EventSchema, *, arithmetic: str = "scaled", **force: Any
 ) -> Prepared:
-    """Encode a workload's events; `force`: keywords of `engine.fold_workload`."""
+    """Encode a workload's events; `force`: keywords of `engine.fold_workload`. ValueError where lanes fold no query of it."""
     windowed, stream = windowed_queries(text, table, schema, arithmetic)
+    if strange := [one.analysed.query.name for one in windowed if path_of(one.analysed) not in LANES]:
+        raise ValueError(f"no kernels of bursts and events fold {', '.join(strange)}: time run() instead")
     specs = [query.spec for query in windowed]
     classes = []
     whole = classes_of([query.analysed for query in windowed])

@@ -23,6 +23,7 @@ KEYS = {
     "f": "sliding",
     "g": "figures",
     "h": "sharing",
+    "m": "modes",
     "p": "spark",
     "s": "startup",
     "t": "listing",
