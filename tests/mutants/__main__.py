@@ -24,6 +24,7 @@ SUITE = (
     "tests/properties/test_classes.py",
     "tests/properties/test_workloads.py",
     "tests/properties/test_differential.py",
+    "tests/properties/test_lanes.py",
     "tests/properties/test_matching.py",
     "tests/properties/test_metamorphic.py",
     "tests/properties/test_wide_graphlets.py",

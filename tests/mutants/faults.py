@@ -30,6 +30,11 @@ GROWTH, WAITING, LANES, SLOTS = (
     "engines/hamlet/bursts/windows.py",
 )
 PREFIXES, TABLES_OF_PREFIXES = "engines/hamlet/prefixes/kernel.py", "engines/hamlet/prefixes/program.py"
+LANES_OF_PREFIXES, WAITING_PREFIXES, STEPS_OF_PREFIXES = (
+    "engines/hamlet/prefixes/lanes/kernel.py",
+    "engines/hamlet/prefixes/lanes/waiting.py",
+    "engines/hamlet/prefixes/lanes/program.py",
+)
 EVENTS, TREES = "engines/hamlet/events/kernel.py", "engines/hamlet/automaton/trees.py"
 SETS, GAPS, PATHS = (
     "engines/hamlet/automaton/sets.py",
@@ -50,6 +55,84 @@ CLASSES, WHOLES, ENGINE = (
 
 FAULTS = (
     # --- matching modes, and what is counted of trends and partitions
+    Fault(
+        "under next an event takes nothing (lanes)",
+        WAITING_PREFIXES,
+        "alive[slot] &= ~lanes",
+        "alive[slot] &= lanes | ~lanes",
+    ),
+    Fault(
+        "what an event has taken in order waits on (lanes)",
+        LANES_OF_PREFIXES,
+        "waiting.gone[slot] = True\n                touch(places, source)\n                fits",
+        "fits",
+    ),
+    Fault(
+        "a heap is asked at its top only (lanes)",
+        LANES_OF_PREFIXES,
+        "min(2 * place + 3, places.size[source])",
+        "min(2 * place + 1, places.size[source])",
+    ),
+    Fault(
+        "the largest are taken first, whatever the comparison (lanes)",
+        WAITING_PREFIXES,
+        "~key if steps.falling[step] else key",
+        "~key",
+    ),
+    Fault(
+        "a key that is NULL goes before the others (lanes)",
+        WAITING_PREFIXES,
+        "    if not waiting.known[one]:\n        return False\n",
+        "    if not waiting.known[one]:\n        return True\n",
+    ),
+    Fault(
+        "contiguous skips time stamps (lanes)",
+        WAITING_PREFIXES,
+        "            waiting.alive[step] = 0\n",
+        "            waiting.alive[step] |= 0\n",
+    ),
+    Fault(
+        "a prefix goes on in all lanes, whose pattern or not (lanes)",
+        LANES_OF_PREFIXES,
+        "if lanes != waiting.alive[slot]:",
+        "if False:",
+    ),
+    Fault(
+        "trends end in all lanes (lanes)",
+        LANES_OF_PREFIXES,
+        "(integers[new, part, lane] if has[step, lane] else 0)",
+        "integers[new, part, lane]",
+    ),
+    Fault(
+        "trends that touch follow one another (lanes)",
+        LANES_OF_PREFIXES,
+        "if latest > trends.free[lane]:",
+        "if latest >= trends.free[lane]:",
+    ),
+    Fault(
+        "a duration ends where the window begins (lanes)",
+        LANES_OF_PREFIXES,
+        "lane], time - base\n",
+        "lane], time\n",
+    ),
+    Fault(
+        "two positions of a query are one step (lanes)",
+        STEPS_OF_PREFIXES,
+        "            seen[same] += 1\n",
+        "",
+    ),
+    Fault(
+        "who is taken by other conditions is at one step (lanes)",
+        STEPS_OF_PREFIXES,
+        "same = (*look, frozenset(followers))",
+        "same = (*look, frozenset())",
+    ),
+    Fault(
+        "a local predicate is another query's (lanes)",
+        STEPS_OF_PREFIXES,
+        "self.predicates.bit.get((member.place, position.alias), -1))",
+        "self.predicates.bit.get((0, position.alias), -1))",
+    ),
     Fault(
         "under next an event takes nothing (greta)",
         GRETA,

@@ -1,0 +1,138 @@
+"""Many queries of one mode in one fold, as the reference has each of them."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+from hamlet_core import EventSchema, QueryMeaningError, parse, run
+from hamlet_core.pattern.meaning import analyse_workload
+from hamlet_core.template.prefixes import folds
+
+SCHEMA = EventSchema()
+EXACT = {"arithmetic": "exact"}
+PATTERNS = (
+    "SEQ(A a, B b)",
+    "SEQ(A a, B b+)",
+    "SEQ(A a, B b+, C c)",
+    "SEQ(A a, B b, C c+, D d)",
+    "SEQ(A a, B b, B e)",
+    "SEQ(B b+, C c+)",
+    "B b+",
+    "SEQ(A a, (B b OR C c), D d)",
+    "SEQ(A a+, B b?, C c)",
+)
+COMPARISONS = (
+    "b.x < NEXT(b).x",
+    "b.x <= NEXT(b).x",
+    "b.x > NEXT(b).x",
+    "b.x >= NEXT(b).y",
+    "b.x < NEXT(b).y",
+    "b.x = NEXT(b).x",
+    "b.x != NEXT(b).x",
+    "b.x < NEXT(b).x AND b.y < NEXT(b).y",
+    "a.x < NEXT(b).x",
+    "b.x + NEXT(b).y > 3",
+)
+"""One by order; equal and unequal; two; of two aliases; none that can be parted."""
+LOCAL = ("b.x > 1", "b.y < 3", "a.x >= 1", "c.y != 2")
+AGGREGATES = (
+    "COUNT(*)",
+    "COUNT(b)",
+    "SUM(b.x)",
+    "AVG(b.y)",
+    "MIN(b.x)",
+    "MAX(b.y)",
+    "SUM(b.d)",
+    "MIN(b.d)",
+    "REACH(b)",
+    "COUNT(PARTITIONS)",
+    "COUNT(DISJOINT)",
+    "SUM(DURATION)",
+    "AVG(DURATION)",
+    "MIN(DURATION)",
+    "MAX(DURATION)",
+)
+
+
+def query(random: Random, name: str, mode: str) -> str:
+    """Of all that is drawn the first that means something."""
+    while True:
+        conditions = [
+            one for one in (*random.sample(COMPARISONS, 2), *random.sample(LOCAL, 2)) if random.random() < 0.4
+        ]
+        returns, where = ", ".join(random.sample(AGGREGATES, 4)), " AND ".join(["[k]", *conditions])
+        text = (
+            f"{name}: RETURN {returns} PATTERN {random.choice(PATTERNS)} SEMANTICS {mode} WHERE {where} "
+            "WITHIN 20 s SLIDE 10 s"
+        )
+        try:
+            parse(text)
+        except QueryMeaningError:
+            continue
+        return text
+
+
+def stream(random: Random, count: int) -> pa.Table:
+    """Ties, NULLs, equal values, events of a type that nobody names."""
+    times = sorted(random.choices(range(count * 2 // 3), k=count))
+    maybe = [None, *range(5)]
+    return pa.table(
+        {
+            "time": times,
+            "type": random.choices("ABBBCDX", k=count),
+            "k": random.choices([1, 2, None], [5, 5, 1], k=count),
+            "x": pa.array(random.choices(maybe, k=count), pa.int64()),
+            "y": pa.array(random.choices(maybe, k=count), pa.int64()),
+            "d": pa.array([random.choice([None, 0.5, 1.25, -2.0]) for _ in range(count)]),
+        }
+    )
+
+
+def rows(text: str, table: pa.Table, **options: str) -> list[dict[str, object]]:
+    """All but what may differ in its last digit."""
+    return run(text, table, schema=SCHEMA, **options).drop_columns(["value", "log2"]).to_pylist()
+
+
+@pytest.mark.parametrize("mode", ["next", "contiguous"])
+@pytest.mark.parametrize("seed", range(30))
+def test_random_queries_in_one_fold(mode, seed):
+    random = Random(f"{mode} {seed}")
+    text = "\n".join(query(random, f"q{number}", mode) for number in range(random.randint(2, 9)))
+    table = stream(random, 60)
+    assert rows(text, table, **EXACT) == rows(text, table, engine="greta", **EXACT)
+
+
+DEEP = ("B b+", "SEQ(B b+, C c)", "SEQ(A a, B b+)", "SEQ(A a, B b+, C c)", "SEQ(B b+, C c+)")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_many_that_wait_in_order(seed):
+    """Long windows of one partition, and values that mostly go the way in which nobody is taken; some are NULL."""
+    random = Random(f"deep {seed}")
+    sign = random.choice("<>")
+    comparisons = [f"b.x {sign} NEXT(b).x", f"b.x {sign}= NEXT(b).x", f"b.x {sign} NEXT(b).y"]
+    text = "\n".join(
+        f"q{number}: RETURN {', '.join(random.sample(AGGREGATES, 3))} PATTERN {random.choice(DEEP)} SEMANTICS next "
+        f"WHERE {random.choice(comparisons)} WITHIN 1000 s"
+        for number in range(4)
+    )
+    count, slope = 150, -1 if sign == "<" else 1
+    drift = [slope * place + random.randint(-40, 40) for place in range(count)]
+    table = stream(random, count)
+    for place, name in enumerate(("x", "y")):
+        values = [None if random.random() < 0.1 else number + 20 * slope * place for number in drift]
+        table = table.set_column(table.schema.get_field_index(name), name, pa.array(values, pa.int64()))
+    table = table.set_column(1, "type", pa.array(random.choices("ABBBBBBBC", k=count)))
+    assert rows(text, table, **EXACT) == rows(text, table, engine="greta", **EXACT)
+
+
+def test_the_random_queries_go_together():
+    """Those whose sequences have one place each; the others of the text are folded by themselves."""
+    random = Random(1)
+    text = "\n".join(query(random, f"q{number}", "next") for number in range(40))
+    sizes = sorted(map(len, folds(analyse_workload(parse(text)))))
+    assert sizes[-1] > 20
+    assert sizes[:-1] == [1] * (len(sizes) - 1)
