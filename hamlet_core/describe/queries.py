@@ -16,7 +16,7 @@ from hamlet_core.execution import check_columns, plan
 from hamlet_core.language.literals import duration_text
 from hamlet_core.language.parser import parse_syntax
 from hamlet_core.language.syntax import AggregateFunction, Atom, Mode, Pattern, Workload
-from hamlet_core.language.writer import write_pattern, write_query
+from hamlet_core.language.writer import write_name, write_pattern, write_query
 from hamlet_core.pattern.automaton import Automaton, Gap
 from hamlet_core.pattern.construction import negated_patterns
 from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload, position_sets
@@ -106,6 +106,8 @@ def _section(
     alone = planned is not None and planned.path not in LANES
     folding = engine if planned is None or not alone else planned.path.value
     yield f"== query {plan.name} =="
+    if analysed.query.funnel:
+        yield f"{write_name(plan.name)}: FUNNEL stands for"
     yield write_query(analysed.query).rstrip()
     yield ""
     yield f"reads types    {_types(plan)}"

@@ -36,6 +36,9 @@ class SyntaxCode(Enum):
     AGGREGATE_OPERAND = "E025", "An aggregate with the wrong kind of operand."
     NO_CONSTANT = "E026", "The builder got a number that is not finite, or a text that is no length of time."
     UNKNOWN_MODE = "E027", "What stands after SEMANTICS is no matching mode."
+    FUNNEL_NAME = "E028", "A funnel without a name and a colon."
+    FUNNEL_STEP = "E029", "A funnel of fewer than two steps, or a step that is more than a type."
+    BY_MISSING = "E030", "A funnel without a BY clause."
     NOT_POSITIVE = "E101", "A window or slide that is zero or negative."
     SAME_LABEL = "E140", "Two queries of one text with the same label."
 

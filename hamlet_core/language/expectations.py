@@ -11,6 +11,7 @@ _NAME = ("NAME", "QUOTED")
 _VALUE = ("NUMBER", "SIGN", "MINUS", "LPAR", "STRING", "TRUE", "FALSE", "NULL", "TIMESTAMP", "NEXT", *_NAME)
 _PHRASES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     # the terminal that tells, what to say, and the terminals that this covers
+    ("_ARROW", "->", ("_ARROW",)),
     ("SEQ", "a pattern", ("SEQ", "LPAR", "NOT", *_NAME)),
     ("LSQB", "a condition", ("LSQB", "NOT", *_VALUE)),
     ("NEXT", "a value", ("NOT", *_VALUE)),
@@ -46,7 +47,9 @@ _PHRASES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("_GROUP_BY", "GROUP-BY", ("_GROUP_BY",)),
     ("WITHIN", "WITHIN", ("WITHIN", "WINDOW")),
     ("SLIDE", "SLIDE", ("SLIDE",)),
+    ("BY", "BY", ("BY",)),
     ("RETURN", "RETURN", ("RETURN",)),
+    ("FUNNEL", "FUNNEL", ("FUNNEL",)),
     ("LABEL", "a label", ("LABEL",)),
     (END, "the end of the text", (END,)),
 )

@@ -18,7 +18,7 @@ _RAW = re.compile(
     |(?P<word>[^\W\d]\w*)
     |(?P<quoted>"[^"]*(?:""[^"]*)*")
     |(?P<string>'[^']*(?:''[^']*)*')
-    |(?P<sign><=|>=|<>|!=|==|[-+*/%=<>()\[\],.:?\u2227\u2228])
+    |(?P<sign>->|<=|>=|<>|!=|==|[-+*/%=<>()\[\],.:?\u2227\u2228])
     |(?P<stray>.)""",
     re.VERBOSE | re.DOTALL,
 )
@@ -33,6 +33,9 @@ _REPLACEMENTS = {
     "\u2212": "write the plain minus sign -",
     "\u00d7": "write *",
     "\u00ac": "write NOT",
+    "\u2192": "write ->",
+    "\u21d2": "write ->",
+    "\u27f6": "write ->",
     "!": "write != or NOT",
     "&": "write AND",
     "|": "write OR",

@@ -14,6 +14,7 @@ from lark.visitors import Transformer_NonRecursive
 from hamlet_core.errors import QueryMeaningError, QuerySyntaxError
 from hamlet_core.language import literals, syntax
 from hamlet_core.language.codes import SyntaxCode
+from hamlet_core.language.funnels import fault_of, funnel_returns
 from hamlet_core.language.modes import mode_named
 from hamlet_core.language.syntax import ArithmeticOperator, ComparisonOperator, Span
 
@@ -105,6 +106,30 @@ class Shaping(Transformer_NonRecursive[Any, tuple[syntax.Query, ...]]):
         return syntax.Query(
             name, items, pattern, length[0], step[0], where or (), group_by or (), mode, *spans
         )
+
+    def funnel(self, meta: Meta, label: Token, *parts: Any) -> syntax.Query:
+        """`FUNNEL label: step -> step ...`: steps, then the clauses as in `query`, with the attributes of BY."""
+        *steps, mode, where, by, group_by, within, slide = parts
+        first = steps[0].span or _span(meta)
+        if fault := fault_of(steps):
+            self._refuse(fault.step.span or first, SyntaxCode.FUNNEL_STEP, fault.message, fault.hint)
+        length, step = within, slide or within
+        return syntax.Query(
+            str(label),
+            funnel_returns(steps),
+            syntax.Seq(tuple(steps), first),
+            length[0],
+            step[0],
+            (by, *(where or ())),
+            group_by or (),
+            mode or syntax.Mode.NEXT,
+            *(_span(meta), length[1], step[1]),
+            funnel=True,
+        )
+
+    def by(self, meta: Meta, *names: Token) -> syntax.Equivalence:
+        """`BY a, b`, as `[a, b]` in WHERE."""
+        return self.equivalence(meta, *names)
 
     def semantics(self, _meta: Meta, mode: Token) -> syntax.Mode:
         """`SEMANTICS mode`."""

@@ -372,6 +372,8 @@ class Query:
     span: Span | None = _span()
     within_span: Span | None = _span()
     slide_span: Span | None = _span()
+    funnel: bool = field(default=False, compare=False, repr=False)
+    """Whether the text says FUNNEL, which stands for the same query."""
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:

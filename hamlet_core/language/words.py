@@ -13,10 +13,11 @@ from lark.lexer import Lexer, LexerState, Token
 from lark.parsers.lalr_parser_state import ParserState
 
 from hamlet_core.language.acceptance import END, Acceptance
-from hamlet_core.language.complaints import Situation, complain, too_deep
+from hamlet_core.language.complaints import complain, too_deep
 from hamlet_core.language.limits import MAX_NESTING
 from hamlet_core.language.modes import LONGEST, mode_named
 from hamlet_core.language.scanning import RawToken, Scan
+from hamlet_core.language.stops import Situation
 
 _COMPARISONS = frozenset(("=", "==", "!=", "<>", "<", "<=", ">", ">="))
 _FUNCTIONS = frozenset(("SUM", "AVG", "MIN", "MAX"))
@@ -104,7 +105,8 @@ class _Reading:
         if self._acceptance.accepts("MODE") and (mode := self._mode_length()):
             return "MODE", mode
         length = self._group_by_length()
-        if length and self._acceptance.accepts("_GROUP_BY"):
+        # Where BY may follow, GROUP is no alias before it.
+        if length and (self._acceptance.accepts("_GROUP_BY") or self._acceptance.accepts("BY")):
             return "_GROUP_BY", length
         keyword = self._keyword(raw)
         if keyword and self._acceptance.accepts(keyword):

@@ -17,7 +17,7 @@ ROWS = [
 EXAMPLES = {
     row[0]: row[2][1:-1]
     for row in ROWS
-    if len(row) == 4 and re.search(r"RETURN .*PATTERN|^`SELECT|^`-- ", row[2])
+    if len(row) == 4 and re.search(r"RETURN .*PATTERN|^`SELECT|^`FUNNEL|^`-- ", row[2])
 }
 TABLE = pa.schema(
     {

@@ -44,6 +44,9 @@ plain: RETURN COUNT(*) PATTERN SEQ(View v, Cart c+) WHERE [user] WITHIN 1 h
 close: RETURN district, COUNT(*), SUM(c.v) PATTERN SEQ(View v, Cart c+) SEMANTICS contiguous WHERE [user] GROUP-BY district WITHIN 1 h
 reach: RETURN REACH(c) PATTERN SEQ(View v, Cart c+) WHERE [user] AND v.price < NEXT(c).price WITHIN 1 h
 """
+FUNNEL = """
+FUNNEL checkout: View v -> NOT Leave l -> Cart c+ -> Pay WHERE c.price > 5 BY user GROUP-BY country WITHIN 7 days
+"""
 WORKLOAD = (
     "one: RETURN COUNT(*) PATTERN A WITHIN 1 s\ntwo: RETURN COUNT(*) PATTERN (A OR SEQ(B, C?)) WITHIN 2 s"
 )
@@ -88,6 +91,7 @@ EXPLAINED = {
     ),
     "workload": lambda: explain(WORKLOAD),
     "modes": lambda: explain(MODES),
+    "funnel": lambda: explain(FUNNEL),
     "greta_next": lambda: explain(NEXT, engine="greta"),
     "two_step_next": lambda: explain(NEXT, engine="two_step"),
     "greta_adjacent": lambda: explain(ADJACENT, engine="greta"),

@@ -24,6 +24,8 @@ SEEDS = (
     """RETURN REACH(v), COUNT(PARTITIONS), COUNT("disjoint"), COUNT(DISJOINT), AVG(DURATION), SUM(DURATION.v)
     PATTERN SEQ(View v, DURATION+, DISJOINT disjoint) SEMANTICS skip-till-next-match WHERE [user] WITHIN 1 h
     b: RETURN MAX(duration) PATTERN A semantics Skip_Till any - match GROUP-BY g WITHIN 5 s""",
+    """FUNNEL f: View v -> (Cart c OR Wish)+ -> NOT Leave l -> Pay p SEMANTICS any WHERE c.price > 5 AND v.k = x
+    BY user, device GROUP-BY g WITHIN 7 days SLIDE 1 d FUNNEL g: a -> b BY u WITHIN 1 h""",
 )
 WORDS = (
     *(
@@ -98,6 +100,7 @@ WORDS = (
         "q1:",
     ),
     *("SEMANTICS", "skip", "till", "next", "match", "any", "contiguous", "REACH", "PARTITIONS", "DURATION"),
+    *("FUNNEL", "->", "f:"),
 )
 CHARACTERS = (
     *" \t\n\r\v\x00\x1b\x85\u2028\u00a0\ufeff\u200b\u0301\u0661\U0001f600\U0010ffff\ud800\udfff\uffff\u00df\u0130",

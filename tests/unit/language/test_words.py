@@ -48,7 +48,18 @@ KEYWORDS = [
         "avg",
     ),
     *("min", "max", "time", "type", "d", "s", "h", "m", "ms", "day"),
-    *("semantics", "any", "next", "contiguous", "skip", "reach", "partitions", "disjoint", "duration"),
+    *(
+        "semantics",
+        "any",
+        "next",
+        "contiguous",
+        "skip",
+        "reach",
+        "partitions",
+        "disjoint",
+        "duration",
+        "funnel",
+    ),
 ]
 RESERVED = ["where", "within", "window", "semantics"]
 """Not free as an alias without quotes: a clause may follow the type."""

@@ -29,6 +29,7 @@ KEYWORDS = [
     "PARTITIONS",
     "disjoint",
     "DURATION",
+    "funnel",
 ]
 names = st.one_of(
     st.sampled_from(["a", "B", "time", "type", "x1", "_", "größe", *KEYWORDS]),

@@ -138,6 +138,7 @@ def test_the_language_page_shows_every_construct() -> None:
         "LIKE", "IS NULL", "TIMESTAMP '", "GROUP-BY", "WITHIN", "SLIDE", "COUNT(*)", "COUNT(o)", "AVG(", "# ",
         "SEMANTICS skip-till-any-match", "SEMANTICS skip-till-next-match", "SEMANTICS contiguous", "SEMANTICS next",
         "COUNT(PARTITIONS)", "COUNT(DISJOINT)", "REACH(", "AVG(DURATION)",
+        "FUNNEL checkout: view -> cart", "OR Wish w)", "NOT Leave l ->", "BY ",
     ):  # fmt: skip
         assert construct in shown, construct
 
