@@ -206,7 +206,8 @@ def pictures(
 
     def shown() -> str:
         drawn = draw()
-        return beside(_addresses(context, drawn if isinstance(drawn, Mapping) else {title: drawn}))
+        named = drawn if isinstance(drawn, Mapping) else {title: drawn}
+        return beside(_addresses(context, title, named))
 
     return _guarded(context, title, shown)
 
@@ -223,14 +224,14 @@ def _guarded(
         return dg.MetadataValue.text(absent)
 
 
-def _addresses(context: Context, drawn: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
+def _addresses(context: Context, title: str, drawn: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
     """The name and the address of each picture.
 
     Dagster's pages show Markdown at once if it is short. So a picture is a file beside what the steps of its run
     printed, which Dagster's server hands out, on this machine; where it keeps that elsewhere, the address holds it.
     """
     own = context if isinstance(context, dg.OpExecutionContext) else context.op_execution_context
-    step = f"{zlib.crc32(own.op.name.encode()):08x}"
+    step = f"{zlib.crc32(f'{own.op.name} {title}'.encode()):08x}"
     for number, (name, png) in enumerate(drawn.items(), 1):
         key = own.run.run_id, "pictures", f"{step}-{number}"
         place = _place_of(own.instance, key)

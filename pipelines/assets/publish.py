@@ -6,6 +6,7 @@ from typing import Any
 
 import dagster as dg
 
+from hamlet_core.describe.funnel import funnel_steps
 from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
 from pipelines.assets.presenting import (
@@ -20,6 +21,7 @@ from pipelines.assets.presenting import (
     written,
 )
 from pipelines.assets.spark import SparkResource
+from pipelines.showing.funnel_picture import published_funnels
 from pipelines.showing.plots import results_pictures
 from pipelines.steps.metrics import Metric, write_metrics
 from pipelines.steps.publication.publish import publish
@@ -74,6 +76,10 @@ def publish_assets(place: Place) -> tuple[dg.AssetsDefinition, ...]:
                 ),
                 "wide tables": dg.MetadataValue.json(wide),
             }
+            if any(funnel_steps(plan.query) for plan in settings.workload.plans):
+                more["funnels"] = pictures(
+                    context, "funnels", partial(published_funnels, warehouse, settings.workload)
+                )
             return written(
                 context, place, warehouse, tables.PUBLISHED.name, rows=counts, metrics=metrics, more=more
             )

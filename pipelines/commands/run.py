@@ -37,6 +37,7 @@ Examples:
   hamlet run my.hamlet --events trips.csv --time at --type kind
   hamlet run my.hamlet --events days/ --time date --type-value Day --arithmetic exact --format json
   hamlet run my.hamlet --events trips.csv --query jams --wide --format csv --out jams.csv
+  hamlet run clicks.hamlet --events clicks.csv --plot funnel.svg
   zcat trips.csv.gz | hamlet run my.hamlet --events -
   hamlet run my.hamlet --events trips.csv --why '{"district":"Harbour"}' 2026-03-02T08:00
 """
@@ -56,6 +57,10 @@ Examples:
     help="One row per window and group, a column per aggregate; to json, csv or parquet of one query at a time.",
 )
 @format_option
+@click.option(
+    "--plot", metavar="FILE", type=click.Path(dir_okay=False),
+    help="Draw the results into FILE, a .png or .svg: funnels step by step, other queries over time.",
+)  # fmt: skip
 @click.option("--out", metavar="FILE", type=click.Path(dir_okay=False), help="Write to FILE, not to stdout.")
 @click.option(
     "--limit", default=50, show_default=True, metavar="N", type=click.IntRange(min=0),
@@ -88,6 +93,7 @@ def run(
     queries: tuple[str, ...],
     wide: bool,
     format_: str,
+    plot: str | None,
     out: str | None,
     limit: int,
     on_bad_rows: str,
@@ -106,6 +112,8 @@ def run(
     check_output(format_, out)
     if wide:
         _check_wide(asked, format_, why)
+    if plot is not None:
+        _check_plot(plot, why)
     with going_on() as gauge:
         table = _events(asked, events_at(events), columns, schema, on_bad_rows, gauge)
         if why is not None:
@@ -123,10 +131,13 @@ def run(
             gauge.begin("computing", "events", table.num_rows)
             with watching(gauge.told):
                 results = hamlet_core.run(asked, table, schema=schema, **options)
+        if plot is not None:
+            gauge.begin("drawing results")
+            _plot(plot, asked, results)
         gauge.begin("writing results")
         if wide and format_ != "table":
             results = _turned(results, asked, table, schema, exact=arithmetic == "exact")
-        write(results, format_, out, partial(_show, queries=_names(asked) if wide else None), limit)
+        write(results, format_, out, partial(_show, workload=asked, wide=wide), limit)
 
 
 def _engine(events: int) -> str:
@@ -251,17 +262,37 @@ def _turned(
     return widened(results, wide_shape(plan, table, groups, time_type, exact=exact))
 
 
-def _show(results: pa.Table, out: IO[str], limit: int, queries: list[str] | None) -> None:
-    """Results as one table, or as one per query."""
+def _check_plot(path: str, why: tuple[str, str] | None) -> None:
+    """Refuse what cannot be drawn, before any work is done."""
+    from pipelines.showing.plot_file import check_plot
+
+    if why is not None:
+        raise click.UsageError("--why lists trends, which have no --plot: give one of them.")
+    check_plot(path)
+
+
+def _plot(path: str, workload: Workload, results: pa.Table) -> None:
+    from pipelines.showing.plot_file import plot
+
+    drawn, all_ = plot(path, workload, results), len(set(results.column("query").to_pylist()))
+    if drawn < all_:
+        click.echo(f"{visible(path)} shows {drawn} of {all_} queries; --query chooses.", err=True)
+
+
+def _show(results: pa.Table, out: IO[str], limit: int, workload: Workload, *, wide: bool) -> None:
+    """Results as one table, or as one per query, and the conversion of each funnel in a line."""
+    from pipelines.showing.funnels import funnels, sentence
     from pipelines.showing.people import (  # only who wants a table waits for what draws it
         show_results,
         show_wide,
     )
 
-    if queries is None:
-        show_results(results, out, limit)
+    if wide:
+        show_wide(results, out, limit, _names(workload))
     else:
-        show_wide(results, out, limit, queries)
+        show_results(results, out, limit)
+    for funnel in funnels(workload, results).values():
+        print(visible(sentence(funnel)), file=out)
 
 
 def _names(workload: Workload) -> list[str]:

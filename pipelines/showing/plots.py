@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from resources.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, FigureBase
     from matplotlib.ticker import Locator
 
 QUERIES = 9
@@ -58,13 +58,14 @@ class Line:
     """
 
     group: str
-    times: tuple[datetime, ...]
+    times: tuple[datetime, ...] | tuple[int, ...]
+    """Integers where the events have such times."""
     sizes: tuple[float, ...]
 
     @property
-    def moments(self) -> npt.NDArray[np.datetime64]:
+    def moments(self) -> npt.NDArray[np.datetime64] | npt.NDArray[np.float64]:
         """The times as an axis wants them."""
-        return np.array(self.times, "datetime64[us]")
+        return np.array(self.times, float if isinstance(self.times[0], int) else "datetime64[us]")
 
     @property
     def largest(self) -> float:
@@ -80,15 +81,34 @@ def results_pictures(
     `aggregates` is query -> aggregate, and limits the pictures to these queries; the default is the first one a query
     has among COUNT(*) and what comes first by name. The scale of counts is logarithmic, that of all others linear.
     """
-    rows = _results(warehouse, workload)
-    chosen = dict(aggregates) if aggregates is not None else _default_aggregates(rows)
-    lines = {query: found for query, aggregate in chosen.items() if (found := _lines(rows, query, aggregate))}
-    if not lines:
+    rows = published(warehouse, workload)
+    drawn = charts(rows, aggregates)
+    if not drawn:
         nothing = f"Nothing is published of {short(workload, 40)} yet:\nthere is nothing to draw."
         return {"results": message(nothing)}
-    most = sorted(lines, key=lambda query: (-sum(len(line.times) for line in lines[query]), query))[:QUERIES]
     with styled():
-        return {query: png(_chart(query, chosen[query], lines[query])) for query in lines if query in most}
+        return {chart.query: png(_figure(chart)) for chart in drawn}
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One aggregate of a query over time, by groups, the largest first."""
+
+    query: str
+    aggregate: str
+    lines: tuple[Line, ...]
+
+
+def charts(rows: pa.Table, aggregates: Mapping[str, str] | None = None) -> list[Chart]:
+    """The charts of result rows: of `QUERIES` queries, those of most windows and groups; `aggregates` as above."""
+    chosen = dict(aggregates) if aggregates is not None else _default_aggregates(rows)
+    found = [
+        Chart(query, aggregate, tuple(lines))
+        for query, aggregate in chosen.items()
+        if (lines := _lines(rows, query, aggregate))
+    ]
+    most = sorted(found, key=lambda one: (-sum(len(line.times) for line in one.lines), one.query))[:QUERIES]
+    return [one for one in found if one in most]
 
 
 def results_picture(
@@ -98,7 +118,8 @@ def results_picture(
     return sheet(list(results_pictures(warehouse, workload, aggregates).values()))
 
 
-def _results(warehouse: Warehouse, workload: str) -> pa.Table:
+def published(warehouse: Warehouse, workload: str) -> pa.Table:
+    """Result rows of a workload from `trend_aggregates`: its latest days, as many as a picture is made of."""
     columns = ["query", "window_start", "window_end", "group_key", "aggregate", "value", "log2"]
     if not warehouse.exists(tables.PUBLISHED.name):
         return tables.PUBLISHED.schema.remove_metadata().empty_table().select(columns)
@@ -133,9 +154,9 @@ def _lines(rows: pa.Table, query: str, aggregate: str) -> list[Line]:
     mine = rows.filter((pc.field("query") == query) & (pc.field("aggregate") == aggregate)).sort_by(
         "window_start"
     )
-    starts = [moment(start).replace(tzinfo=None) for start in _on_calendar(mine["window_start"]).to_pylist()]
-    step = min((later - earlier for earlier, later in pairwise(starts) if later > earlier), default=None)  # fmt: skip
-    points: dict[str, list[tuple[datetime, float]]] = defaultdict(list)
+    starts = _starts(mine["window_start"])
+    step: Any = min((later - earlier for earlier, later in pairwise(starts) if later > earlier), default=None)  # fmt: skip
+    points: dict[str, list[tuple[Any, float]]] = defaultdict(list)
     for start, key, size in zip(starts, mine.column("group_key").to_pylist(), mine.column(measure).to_pylist(), strict=True):  # fmt: skip
         before = points[key]
         if before and step is not None and start - before[-1][0] > step:
@@ -143,6 +164,13 @@ def _lines(rows: pa.Table, query: str, aggregate: str) -> list[Line]:
         before.append((start, math.nan if size is None else size))
     lines = [Line(_said(key), *zip(*found, strict=True)) for key, found in points.items()]
     return sorted(lines, key=lambda line: (-line.largest, line.group))
+
+
+def _starts(times: pa.ChunkedArray) -> list[Any]:
+    """As they are if they are integers, else on the calendar of an axis."""
+    if pa.types.is_integer(times.type):
+        return list(times.to_pylist())
+    return [moment(start).replace(tzinfo=None) for start in _on_calendar(times).to_pylist()]
 
 
 def _on_calendar(times: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -167,11 +195,17 @@ def is_count(aggregate: str) -> bool:
     return aggregate.upper().startswith("COUNT(")
 
 
-def _chart(query: str, aggregate: str, lines: Sequence[Line]) -> Figure:
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+def _figure(chart: Chart) -> Figure:
+    drawn = figure(*SIZE, layout=None)
+    draw(drawn, chart)
+    return drawn
+
+
+def draw(drawn: FigureBase, chart: Chart) -> None:
+    """Draw a chart into a figure, or a part of one, of `SIZE` inches."""
     from matplotlib.ticker import MaxNLocator
 
-    drawn = figure(*SIZE, layout=None)
+    query, aggregate, lines = chart.query, chart.aggregate, chart.lines
     right = _BROAD if len(lines) == 1 else _BESIDE_NAMES
     axes = drawn.subplots(gridspec_kw={**_PLACE, "right": right})
     for colour, line in zip(COLOURS, lines[:GROUPS], strict=False):
@@ -187,21 +221,34 @@ def _chart(query: str, aggregate: str, lines: Sequence[Line]) -> Figure:
     title = f"{short(query, 36)}: {short(aggregate, 28)}"
     drawn.text(0.015, 0.97, title, va="top", fontsize=8.5, fontweight="bold")
     drawn.text(0.015, 0.885, _extent(len(lines)), va="top", fontsize=7, color=FAINT)
-    times = [time for line in lines[:GROUPS] for time in line.times]
-    _limit(axes, min(times), max(times))
     counts = is_count(aggregate)
     axes.yaxis.set_major_locator(_powers(lines) if counts else MaxNLocator(nbins=5))
     axes.yaxis.set_major_formatter(lambda size, _: power(size) if counts else brief(size))
-    locator = AutoDateLocator(maxticks=5)
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    _time_axis(axes, lines[:GROUPS])
     axes.tick_params(labelsize=7)
     axes.xaxis.get_offset_text().set_fontsize(7)
     if len(lines) > 1:
         axes.legend(
             loc="upper left", bbox_to_anchor=(1.0, 1.06), fontsize=7, handlelength=1.1, borderaxespad=0.3
         )
-    return drawn
+
+
+def _time_axis(axes: Axes, lines: Sequence[Line]) -> None:
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    from matplotlib.ticker import MaxNLocator
+
+    times: list[Any] = [time for line in lines for time in line.times]
+    first, last = min(times), max(times)
+    if isinstance(first, int):
+        margin = max((last - first) / 40, 0.5)
+        axes.set_xlim(first - margin, last + margin)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+        axes.xaxis.set_major_formatter(lambda time, _: brief(time))
+        return
+    _limit(axes, first, last)
+    locator = AutoDateLocator(minticks=3, maxticks=5)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
 
 
 def _extent(groups: int) -> str:

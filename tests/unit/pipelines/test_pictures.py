@@ -173,13 +173,13 @@ def drawn_lines(
 ) -> dict[str, list[plots.Line]]:
     """What the chart of each query was given to draw."""
     seen: dict[str, list[plots.Line]] = {}
-    draw = plots._chart
+    draw = plots.draw
 
-    def kept(query: str, aggregate: str, lines: list[plots.Line]) -> Figure:
-        seen[f"{query} {aggregate}"] = lines
-        return draw(query, aggregate, lines)
+    def kept(drawn: Figure, chart: plots.Chart) -> None:
+        seen[f"{chart.query} {chart.aggregate}"] = list(chart.lines)
+        draw(drawn, chart)
 
-    monkeypatch.setattr(plots, "_chart", kept)
+    monkeypatch.setattr(plots, "draw", kept)
     size(results_picture(warehouse, "w", **options))
     return seen
 
@@ -478,6 +478,25 @@ def test_pictures_are_short_markdown_and_files_that_the_server_hands_out(dagster
         assert isinstance(manager, LocalComputeLogManager)
         places = [manager.get_captured_local_path(key.split("/"), "png") for _, key in found]
     assert [Path(place).read_bytes() for place in places] == list(drawn.values())
+
+
+def test_pictures_of_one_step_under_two_titles_are_files_of_their_own(dagster_home: Path) -> None:
+    seen: list[str] = []
+
+    @dg.asset
+    def drawn() -> None:
+        for title in ("results", "funnels"):
+            shown = presenting.pictures(
+                dg.AssetExecutionContext.get(), title, lambda title=title: {"q": message(title)}
+            )
+            seen.extend(re.findall(r"/logs/(\S+)/png", str(shown.value)))
+
+    with dg.DagsterInstance.get() as instance:
+        assert dg.materialize([drawn], instance=instance).success
+        manager = instance.compute_log_manager
+        assert isinstance(manager, LocalComputeLogManager)
+        places = [manager.get_captured_local_path(key.split("/"), "png") for key in seen]
+    assert [Path(place).read_bytes() for place in places] == [message("results"), message("funnels")]
 
 
 def test_a_run_that_catches_nothing_of_what_steps_print_keeps_pictures_in_the_same_place(
