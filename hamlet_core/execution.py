@@ -327,7 +327,7 @@ def _encoded(
     _check_schema(schema)
     plans = [plan_query(one) for one in analysed]
     columns = sorted({name for one in plans for name in one.columns})
-    found = opened(events)
+    found = opened(events, schema.type)
     kinds = {name: kind for name, (kind, _) in table_kinds(found.schema, schema, columns).items()}
     for one in analysed:
         _check_types(one, kinds, text)

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from hamlet_core.errors import StreamError
+from hamlet_core.table.columns import is_text, plain_type
 
 
 class ArrowStream(Protocol):
@@ -32,14 +33,17 @@ _HINT = (
 )
 
 
-def opened(events: object) -> Any:
-    """A table or reader, or a data set, which is not read yet; all have a `schema`. Raises StreamError E209."""
+def opened(events: object, type_column: str | None = None) -> Any:
+    """A table or reader, or a data set, which is not read yet; all have a `schema`. Raises StreamError E209.
+
+    Of files, the texts of `type_column` are read as the codes and names that Parquet keeps: there are few names.
+    """
     if isinstance(events, pa.Table | pa.RecordBatchReader):
         return events
     if isinstance(events, pa.RecordBatch):
         return pa.Table.from_batches([events])
     if isinstance(events, str | os.PathLike):
-        return _parquet(Path(events))
+        return _parquet(Path(events), type_column)
     if type(events).__module__ == "pyarrow._dataset":
         return events if hasattr(events, "scanner") else events.to_reader()  # type: ignore[attr-defined]
     if hasattr(events, "__arrow_c_stream__"):
@@ -57,7 +61,7 @@ def read(events: Any, columns: Iterable[str]) -> pa.Table | pa.RecordBatchReader
     return events.scanner(columns=sorted(present.intersection(columns))).to_reader()
 
 
-def _parquet(path: Path) -> Any:
+def _parquet(path: Path, type_column: str | None) -> Any:
     import pyarrow.dataset as ds
 
     if not path.exists() or not (path.is_dir() or path.suffix == ".parquet"):
@@ -67,4 +71,14 @@ def _parquet(path: Path) -> Any:
             code="E209",
             hint="other files are read by `hamlet run`, or by a library of your own",
         )
-    return ds.dataset(path, format="parquet")
+    found = ds.dataset(path, format="parquet")
+    if type_column is None or not all(
+        _has_texts(file.physical_schema, type_column) for file in found.get_fragments()
+    ):
+        return found
+    return ds.dataset(path, format=ds.ParquetFileFormat(dictionary_columns=[type_column]))
+
+
+def _has_texts(file: pa.Schema, column: str) -> bool:
+    place = file.get_field_index(column)
+    return place >= 0 and is_text(plain_type(file.field(place).type))

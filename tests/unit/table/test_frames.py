@@ -94,6 +94,33 @@ def test_of_a_data_set_only_the_columns_that_are_read_are_read() -> None:
     assert found.schema.names == ["time", "type", "v"]
 
 
+def test_types_of_files_are_read_as_codes(tmp_path: Path) -> None:
+    path = parquet(table(), tmp_path)
+    assert pa.types.is_dictionary(opened(path, "type").schema.field("type").type)
+    for other in (None, "k", "no such"):
+        assert opened(path, other).schema.equals(table().schema)
+
+
+@pytest.mark.parametrize(
+    "other", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+)
+def test_files_of_a_folder_may_keep_types_in_other_ways(other: pa.DataType, tmp_path: Path) -> None:
+    place = table().schema.get_field_index("type")
+    types = table()["type"].dictionary_encode() if pa.types.is_dictionary(other) else table()["type"]
+    changed = table().set_column(place, "type", types.cast(other))
+    for name, part in (("one", table().slice(0, 20)), ("two", changed.slice(20))):
+        pq.write_table(part, tmp_path / f"{name}.parquet")
+    assert run(QUERY, tmp_path) == run(QUERY, table())
+
+
+def test_numbers_among_the_types_of_a_folder_are_their_texts(tmp_path: Path) -> None:
+    for name, kind in (("one", pa.string()), ("two", pa.int64())):
+        types = pa.array([1, 2]).cast(kind)
+        pq.write_table(pa.table({"time": [0, 1], "type": types}), tmp_path / f"{name}.parquet")
+    (row,) = run('RETURN COUNT(*) PATTERN SEQ("1" a, "2" b) WITHIN 10 s', tmp_path).to_pylist()
+    assert row["value"] == 4
+
+
 def test_a_column_that_is_not_there_is_named_with_all_that_are() -> None:
     with pytest.raises(StreamError, match="E202") as caught:
         run("RETURN COUNT(*) PATTERN B b WHERE b.speed > 3 WITHIN 1 s", ds.dataset(table()))
