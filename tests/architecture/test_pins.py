@@ -60,7 +60,8 @@ def test_set_up_installs_nothing_without_its_digest() -> None:
     """Every file is brought by a command that wants digests; `.` is this project. Refusals: test_packages.py."""
     makefile = (ROOT / "Makefile").read_text()
     assert re.findall(r"pip install|uv pip (?!compile)", makefile) == []
-    brought = [word for line in re.findall(r"\$\(BRING\) ([^|&;}]*)", makefile) for word in line.split()]
+    lines = re.findall(r"(?:\$\(BRING\)|-m resources\.packages) ([^|&;}\n]*)", makefile)
+    brought = [word for line in lines for word in line.split()]
     named = {file for file in brought if file != "."} | {str(UV_FILE), str(JAVA_PACKAGE.relative_to(ROOT))}
     assert named == {f"requirements/{file.name}" for file in (ROOT / "requirements").glob("*.txt")}
     assert "--require-hashes" in CHECKED

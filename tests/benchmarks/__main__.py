@@ -23,14 +23,15 @@ KEYS = {
     "f": "sliding",
     "g": "figures",
     "h": "sharing",
+    "k": "clicks",
     "m": "modes",
     "p": "spark",
     "s": "startup",
     "t": "listing",
 }
 """Letter of a benchmark -> its module in `experiments`."""
-ON_REQUEST = ("g", "p")
-"""Those that run only if they are asked for: they take minutes, and p starts a JVM."""
+ON_REQUEST = ("g", "k", "p")
+"""Those that run only if they are asked for: they take minutes, p starts a JVM, and k wants its peers (`make peers`)."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _measured(key, quick, subject):
     from importlib import import_module
 
+    from tests.benchmarks.peers import NoPeers
     from tests.benchmarks.report import Finding
     from tests.benchmarks.scale import Scale
 
@@ -67,6 +69,9 @@ def _measured(key, quick, subject):
     except (AssertionError, OverflowError) as wrong:
         machine.say(f"{key}. ANSWERS DIFFER: {wrong}")
         return Finding(key, KEYS[key], failure=f"answers differ: {wrong}")
+    except NoPeers as missing:
+        machine.say(f"{key}. {missing}")
+        return Finding(key, KEYS[key], failure=str(missing))
     if quick:  # times of small streams mean nothing
         unbound = tuple(replace(claim, at_least=None, at_most=None) for claim in finding.claims)
         finding = replace(finding, claims=unbound)

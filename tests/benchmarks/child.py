@@ -5,15 +5,11 @@ The peak of memory is that of the first whole run; times are medians of the runs
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import json
-import re
-import resource
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -22,6 +18,7 @@ import pyarrow as pa
 from tests.benchmarks.answers import WrongAnswer, require_equal
 from tests.benchmarks.encoding import encode
 from tests.benchmarks.machine import one_core
+from tests.benchmarks.memory import forget_peak, peak
 from tests.benchmarks.subject import Subject, answers
 
 WARM_EVENTS = 1_000
@@ -54,21 +51,6 @@ def main(path: str, engine: str, rounds: int, text: str) -> dict[str, Any]:
         "run": median(seconds(call) for _ in range(rounds)),
         "fold": median(seconds(fold) for _ in range(rounds)),
     }
-
-
-def peak() -> int:
-    """The most bytes that were resident. On Linux from /proc: what getrusage says starts with the parent's memory."""
-    try:
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return 1024 * int(re.search(r"VmHWM:\s*(\d+) kB", status)[1])
-
-
-def forget_peak() -> None:
-    """Let the peak begin at what is resident now (Linux): compiling kernels takes more than folding."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def seconds(call: Callable[[], Any]) -> float:

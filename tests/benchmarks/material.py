@@ -1,7 +1,7 @@
 """The streams and workloads that are measured: W50 and its stream, and what is made of them.
 
 That is a tie, a NULL and a non-matching event in each burst; queries of five NEXT conditions and three windows; and
-values in phases, in which queries agree on every event and then on few.
+values in phases, in which queries agree on every event and then on few. And the clicks of users in a shop.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from hamlet_core.streams.bursty import Bursty, generate
 from hamlet_core.streams.w50 import w50
+from tests.benchmarks.funnels import DAY
 
-__all__ = ["disturbed", "guarded", "in_phases", "of_five_classes", "stream", "w50"]
+__all__ = ["clicks", "disturbed", "guarded", "in_phases", "of_five_classes", "stream", "w50"]
 
 EVENTS = 2_000_000
 WITHIN = 10_000
@@ -26,6 +27,21 @@ STAY = 0.02
 """Of the v at the end of a calm phase: sharing is worth about nothing there."""
 LEAST = 10
 """`b.v < 10` is the narrowest condition of `w50(local=True)`."""
+
+CLICKS = {
+    "View": 0.4,
+    "Search": 0.2,
+    "Cart": 0.12,
+    "Checkout": 0.06,
+    "Login": 0.06,
+    "Purchase": 0.04,
+    "Wishlist": 0.04,
+    "Review": 0.03,
+    "Share": 0.03,
+    "Help": 0.02,
+}
+"""Types of clicks, and how often they are."""
+DEVICES = ["phone", "tablet", "desktop"]
 
 
 def stream(events: int = EVENTS, *, seed: int = 7, **knobs: Any) -> pa.Table:
@@ -91,3 +107,26 @@ def in_phases(table: pa.Table, ticks: int, *, seed: int = 7) -> pa.Table:
     stay = np.random.default_rng(seed).random(len(v)) < STAY * late
     values = pa.array(np.where((time // ticks % 2 == 0) & ~stay, v % LEAST, v))
     return table.set_column(table.schema.get_field_index("v"), "v", values)
+
+
+def clicks(events: int, users: int, *, seed: int = 7) -> pa.Table:
+    """A day of clicks of many users, in order of time: `time`, `type`, `user`, `product`, `price` and `device`.
+
+    Times are whole milliseconds, no two of them equal; types and users are drawn for each event alone.
+    """
+    random = np.random.default_rng(seed)
+    time = np.sort(random.integers(0, 86_400_000 - events, events)) + np.arange(events)
+    drawn = random.choice(len(CLICKS), events, p=[*CLICKS.values()]).astype(np.int32)
+    device = random.integers(0, len(DEVICES), events, dtype=np.int32)
+    names = ((drawn, [*CLICKS]), (device, DEVICES))
+    kind, device = (pa.DictionaryArray.from_arrays(one, known).cast(pa.string()) for one, known in names)
+    return pa.table(
+        {
+            "time": pa.array((DAY * 1_000 + time) * 1_000).cast(pa.timestamp("us", "UTC")),
+            "type": kind,
+            "user": random.integers(0, users, events),
+            "product": random.integers(0, 10_000, events),
+            "price": random.integers(1, 50_000, events),
+            "device": device,
+        }
+    )

@@ -1,4 +1,7 @@
-"""GRETA by running totals in Python, one query at a time: tight loops over a list of codes, no two events of one time."""
+"""In plain Python, no two events of one time: GRETA by running totals, one query at a time, and funnels.
+
+Running totals are tight loops over a list of codes.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,10 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
+import pyarrow as pa
+
 from tests.benchmarks.encoding import KLEENE
+from tests.benchmarks.funnels import Question
 
 _LARGE = 2.0**500
 _DOWN = 2.0**-500
@@ -54,3 +60,27 @@ def exact(codes: Sequence[int], starts: Sequence[int], prefix: int, suffix: int)
                 ended += total
         answers.append(ended if suffix >= 0 else total)
     return answers
+
+
+def funnels(question: Question, table: pa.Table) -> list[int]:
+    """How far each user got in each window, or how often from end to end: event after event; no two have one time."""
+    of_users: dict[tuple[int, int], list[str]] = {}
+    clicks = zip(*(table[name].to_pylist() for name in ("time", "user", "type")), strict=True)
+    for at, user, name in sorted(clicks):
+        window = int(at.timestamp()) // question.within
+        of_users.setdefault((user, window), []).append(name)
+    answer = []
+    for steps in question.funnels:
+        reached, passages = [0] * len(steps), 0
+        for names in of_users.values():
+            step = furthest = 0
+            for name in names:
+                if step < len(steps) and name == steps[step]:
+                    step += 1
+                    furthest = max(furthest, step)
+                if step == len(steps) and question.disjoint:
+                    step, passages = 0, passages + 1
+            for place in range(furthest):
+                reached[place] += 1
+        answer += [passages] if question.disjoint else reached
+    return answer

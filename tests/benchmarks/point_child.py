@@ -13,8 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet_core import StreamError
-from tests.benchmarks.child import forget_peak, peak, seconds
+from tests.benchmarks.child import seconds
 from tests.benchmarks.machine import one_core
+from tests.benchmarks.memory import forget_peak, peak
 from tests.benchmarks.subject import Subject
 
 REFUSALS = ("E301",)
