@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hamlet_core.language.syntax import Mode
+from hamlet_core.language.syntax import Aggregate, AggregateFunction, Mode, Subject
 from hamlet_core.pattern.meaning import AnalysedQuery, position_sets
-from hamlet_core.template.sharable import folded_alone, window_of
+from hamlet_core.template.sharable import halves_of, window_of
 
 
 def why_by_itself(analysed: AnalysedQuery) -> str:
     """Why the prefixes of a query go with those of no other; empty if they may."""
-    automaton = analysed.automaton
-    if analysed.query.mode is Mode.ANY:
-        return f"{' and '.join(folded_alone(analysed))} under {Mode.ANY.value}"
+    asked, automaton = _asked(analysed), analysed.automaton
+    if asked.query.mode is Mode.ANY and counts(asked):
+        return f"sums over trends under {Mode.ANY.value}, which may be many"
     if automaton.sides > 1:
         return "AND"
     if automaton.negations:
@@ -22,6 +22,11 @@ def why_by_itself(analysed: AnalysedQuery) -> str:
     if sets is None or any(len(members) > 1 for members in sets):
         return "a sequence may stand in several places of its pattern"
     return ""
+
+
+def counts(analysed: AnalysedQuery) -> bool:
+    """Whether an aggregate of a query needs the number of trends."""
+    return analysed.automaton.sides > 1 or any(map(_needs_count, analysed.query.aggregates))
 
 
 def folds(queries: Mapping[int, AnalysedQuery] | Sequence[AnalysedQuery]) -> list[tuple[int, ...]]:
@@ -36,3 +41,15 @@ def folds(queries: Mapping[int, AnalysedQuery] | Sequence[AnalysedQuery]) -> lis
         )
         alike.setdefault(key, []).append(place)
     return [tuple(places) for places in alike.values()]
+
+
+def _asked(analysed: AnalysedQuery) -> AnalysedQuery:
+    """The query with what is asked of its prefixes: the rest of one under any is left to lanes of bursts."""
+    halves = halves_of(analysed)
+    return halves[1] if halves else analysed
+
+
+def _needs_count(aggregate: Aggregate) -> bool:
+    if aggregate.subject in (Subject.PARTITIONS, Subject.DISJOINT):
+        return False
+    return aggregate.function in (AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.AVG)

@@ -96,7 +96,7 @@ def rows(text: str, table: pa.Table, **options: str) -> list[dict[str, object]]:
     return run(text, table, schema=SCHEMA, **options).drop_columns(["value", "log2"]).to_pylist()
 
 
-@pytest.mark.parametrize("mode", ["next", "contiguous"])
+@pytest.mark.parametrize("mode", ["any", "next", "contiguous"])
 @pytest.mark.parametrize("seed", range(30))
 def test_random_queries_in_one_fold(mode, seed):
     random = Random(f"{mode} {seed}")
@@ -108,15 +108,16 @@ def test_random_queries_in_one_fold(mode, seed):
 DEEP = ("B b+", "SEQ(B b+, C c)", "SEQ(A a, B b+)", "SEQ(A a, B b+, C c)", "SEQ(B b+, C c+)")
 
 
+@pytest.mark.parametrize("mode", ["any", "next"])
 @pytest.mark.parametrize("seed", range(20))
-def test_many_that_wait_in_order(seed):
+def test_many_that_wait_in_order(mode, seed):
     """Long windows of one partition, and values that mostly go the way in which nobody is taken; some are NULL."""
-    random = Random(f"deep {seed}")
+    random = Random(f"deep {mode} {seed}")
     sign = random.choice("<>")
     comparisons = [f"b.x {sign} NEXT(b).x", f"b.x {sign}= NEXT(b).x", f"b.x {sign} NEXT(b).y"]
     text = "\n".join(
-        f"q{number}: RETURN {', '.join(random.sample(AGGREGATES, 3))} PATTERN {random.choice(DEEP)} SEMANTICS next "
-        f"WHERE {random.choice(comparisons)} WITHIN 1000 s"
+        f"q{number}: RETURN {', '.join(random.sample(AGGREGATES, 3))} PATTERN {random.choice(DEEP)} "
+        f"SEMANTICS {mode} WHERE {random.choice(comparisons)} WITHIN 1000 s"
         for number in range(4)
     )
     count, slope = 150, -1 if sign == "<" else 1

@@ -24,7 +24,6 @@ from hamlet_core.engines.hamlet.prefixes.program import (
 )
 from hamlet_core.engines.hamlet.prefixes.tables import NEUTRAL, Fold, Found, Program, Trends, Values, Waiting
 from hamlet_core.engines.hamlet.prefixes.totals import Reading
-from hamlet_core.language.syntax import Mode
 from hamlet_core.predicates.pairs import compile_pairs
 from hamlet_core.progress import Progress
 from hamlet_core.results.counters import Work
@@ -102,8 +101,7 @@ class _Shared:
             builder.add(member, layout, reached)
             for member, layout, reached in zip(members, shape.layouts, shape.reached, strict=True)
         ]
-        contiguous = members[0].analysed.query.mode is Mode.CONTIGUOUS
-        steps = builder.tables(shape, contiguous=contiguous)
+        steps = builder.tables(shape, members[0].analysed.query.mode)
         spec, jobs = self._jobs(queries[0][1])
         rows = len(self.jobs.rows[spec].index)
         events, pairs = self.events.events, self.conditions.pairs

@@ -13,12 +13,13 @@ from hamlet_core.algebra.aggregates import COUNTED, LATTICE, Component, Role
 from hamlet_core.engines.hamlet.input.frame import Predicates
 from hamlet_core.engines.hamlet.numbers.columns import Keys, doubles, keys, present, whole
 from hamlet_core.engines.hamlet.prefixes.tables import ANY, CONTIGUOUS, MOST, NEXT, Program
-from hamlet_core.language.syntax import Aggregate, AggregateFunction, Mode, Subject
+from hamlet_core.language.syntax import AggregateFunction, Mode, Subject
 from hamlet_core.pattern.automaton import Automaton, Border, Edge
 from hamlet_core.pattern.meaning import AnalysedQuery, position_sets
 from hamlet_core.table.columns import validity
 from hamlet_core.table.encode import Column
 from hamlet_core.table.kinds import Kind
+from hamlet_core.template.prefixes import counts
 
 _MODES = {Mode.ANY: ANY, Mode.NEXT: NEXT, Mode.CONTIGUOUS: CONTIGUOUS}
 SUMS, LEAST, DOUBLES = range(3)
@@ -139,7 +140,7 @@ def program_of(
     return Program(
         _MODES[analysed.query.mode],
         not any(edge.gap for edge in edges) and max(adjacent, default=-1) < 0,
-        automaton.sides > 1 or any(map(_counts, aggregates)),
+        counts(analysed),
         any(one.subject is Subject.DISJOINT for one in aggregates),
         any(border.gap for border in automaton.ends),
         _by_code(codes, ((position.type, position.index) for position in automaton.positions)),
@@ -181,13 +182,6 @@ def slots_of(analysed: AnalysedQuery, parts: Iterable[Component]) -> int:
     sets = position_sets(analysed) if gathers else ()
     several = sets is None or any(len(members) > 1 for members in sets)
     return len(analysed.automaton.positions) if gathers and several else 1
-
-
-def _counts(aggregate: Aggregate) -> bool:
-    """Whether an aggregate needs the number of trends."""
-    if aggregate.subject in (Subject.PARTITIONS, Subject.DISJOINT):
-        return False
-    return aggregate.function in (AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.AVG)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
-"""Windows folded prefix by prefix for many queries at once, under next or contiguous (SEMANTICS 10 and 11).
+"""Windows folded prefix by prefix for many queries at once (SEMANTICS 10 and 11).
 
-Each event prolongs those that wait for it. Under next they are taken, so each waits once: O(1) an event where nothing but
-its step tells what may prolong a prefix, O(log n) where one comparison does, else a look at all that wait.
+Each event prolongs those that wait for it. Under next it takes them, so that each goes on once: O(1) an event where nothing
+but its step tells what may prolong a prefix, O(log n) where one comparison does, else a look at all that wait. Under
+contiguous they wait for one time stamp; under any they go on waiting.
 Numbers are integers of 64 bits: a window in which one would leave them is lost, and nothing of it is added.
 """
 
@@ -139,7 +140,8 @@ def _begin(steps: Any, fresh: Any, new: int, step: int, time: int, base: int) ->
     """Put the empty prefix into the lanes in which a trend may begin with the event."""
     integers, times = fresh.integers, steps.times
     for lane in range(integers.shape[2]):
-        integers[new, 0, lane] = steps.starting[step, lane]
+        if steps.starting[step, lane]:
+            integers[new, 0, lane] = 1
     if times[L_LATEST] >= 0:
         for lane in range(integers.shape[2]):
             if steps.starting[step, lane]:

@@ -22,9 +22,10 @@ from hamlet_core.engines.hamlet.prefixes.program import (
     Layout,
     reaches,
 )
-from hamlet_core.language.syntax import ComparisonOperator
+from hamlet_core.language.syntax import ComparisonOperator, Mode
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.pairs import Ordered, PairTables
+from hamlet_core.template.prefixes import counts
 
 _FALLING = {
     ComparisonOperator.LESS: False,
@@ -85,7 +86,8 @@ def shape_of(members: Sequence[Member], columns: Columns) -> Shape | None:
     timed = bool(roles & TIMED)
     lasting = Role.LASTING in roles
     wanted = (timed, timed, lasting, lasting, Role.SHORTEST in roles, Role.LONGEST in roles)
-    least = [False] * (1 + sums) + [True] * leasts
+    counting = any(counts(member.analysed) for member in members)
+    least = [not counting, *[False] * sums, *[True] * leasts]
     times = []
     for asked, smallest in zip(wanted, (True, True, False, False, True, True), strict=True):
         times.append(len(least) if asked else -1)
@@ -215,7 +217,7 @@ class StepBuilder:
             seen[same] += 1
         return found
 
-    def tables(self, shape: Shape, *, contiguous: bool) -> Steps:
+    def tables(self, shape: Shape, mode: Mode) -> Steps:
         """Of all queries that have been added."""
         size, edges, effects, lanes = (
             len(self.steps),
@@ -224,11 +226,12 @@ class StepBuilder:
             len(self.lanes),
         )
         by_code = sorted((self.codes[key[0]] + 1, step) for key, step in self.steps.items())
-        kinds = [self._kind(step, contiguous=contiguous) for step in range(size)]
+        kinds = [self._kind(step, mode) for step in range(size)]
         starts, ends = [self.starts[step] for step in range(size)], [self.ends[step] for step in range(size)]
         edge_lanes, effect_lanes = [self.edges[one] for one in edges], [self.effects[one] for one in effects]
         return Steps(
-            contiguous,
+            mode is Mode.CONTIGUOUS,
+            mode is Mode.ANY,
             _whole(kind for kind, _, _ in kinds),
             np.searchsorted([code for code, _ in by_code], np.arange(len(self.codes) + 2)).astype(np.int64),
             _whole(step for _, step in by_code),
@@ -256,7 +259,7 @@ class StepBuilder:
             _whole(lane for _, _, lane in self.reached),
         )
 
-    def _kind(self, step: int, *, contiguous: bool) -> tuple[int, int, bool]:
+    def _kind(self, step: int, mode: Mode) -> tuple[int, int, bool]:
         """How prefixes wait at a step, and of a heap the column of keys and whether the largest go first."""
         conditions = [condition for (_, source, condition) in self.edges if source == step]
         asked = {condition for condition in conditions if condition >= 0}
@@ -264,7 +267,7 @@ class StepBuilder:
             return PILE if conditions else LAST, 0, False
         orders = {self.conditions.order(condition) for condition in asked}
         order = orders.pop()
-        if contiguous or orders or order is None:
+        if mode is Mode.CONTIGUOUS or orders or order is None:
             return LIST, 0, False
         return HEAP, *order
 

@@ -119,9 +119,9 @@ def settle(fold: Any, fresh: int) -> int:
             for place in range(places.size[step]):
                 _spare(places, places.slot[step, place])
             places.size[step] = 0
-        elif steps.kind[step] == PILE:
+        elif not steps.keeping and steps.kind[step] == PILE:
             _leave(steps, waiting, step, places.taken[step])
-        else:
+        elif not steps.keeping:
             _release(steps, places, waiting, step)
         places.taken[step] = 0
     places.count[0] = 0

@@ -122,7 +122,11 @@ def test_one_query_beyond_64_bits_does_not_take_the_others_along():
     [
         ("RETURN COUNT(*) PATTERN SEQ(A a, NOT C c, B b) SEMANTICS next WITHIN 1 min", "NOT"),
         ("RETURN COUNT(*) PATTERN (A a AND B b) SEMANTICS next WITHIN 1 min", "AND"),
-        ("RETURN REACH(a) PATTERN SEQ(A a, B b) WITHIN 1 min", "REACH(a) under skip-till-any-match"),
+        ("RETURN REACH(a), COUNT(*), MIN(DURATION) PATTERN SEQ(A a, B b) WITHIN 1 min", ""),
+        (
+            "RETURN AVG(DURATION) PATTERN SEQ(A a, B b) WITHIN 1 min",
+            "sums over trends under skip-till-any-match, which may be many",
+        ),
         (
             "RETURN COUNT(*) PATTERN SEQ(A a+, A b) SEMANTICS next WITHIN 1 min",
             "a sequence may stand in several places of its pattern",
