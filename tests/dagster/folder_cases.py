@@ -17,6 +17,14 @@ JAMS = """jams: RETURN car, COUNT(*), MIN(t.speed), AVG(t.speed), SUM(t.speed) P
       WHERE [car] AND t.speed > NEXT(t).speed GROUP-BY car WITHIN 6 hours SLIDE 2 hours
 stops: RETURN COUNT(*), COUNT(s) PATTERN SEQ(Travel t, Stop s+) WHERE [car] WITHIN 2 days SLIDE 1 day
 """
+EVERY_MODE = """jams: RETURN car, COUNT(*), MIN(t.speed), AVG(t.speed), SUM(t.speed), COUNT(DISJOINT), REACH(t) PATTERN Travel t+
+      WHERE [car] AND t.speed > NEXT(t).speed GROUP-BY car WITHIN 6 hours SLIDE 2 hours
+stops: RETURN COUNT(*), COUNT(s), REACH(t), REACH(s), COUNT(PARTITIONS), AVG(DURATION), MAX(DURATION)
+       PATTERN SEQ(Travel t, Stop s+) SEMANTICS next WHERE [car] WITHIN 2 days SLIDE 1 day
+close: RETURN COUNT(*), REACH(t), REACH(s), SUM(DURATION), MIN(DURATION)
+       PATTERN SEQ(Travel t, Stop s) SEMANTICS contiguous WHERE [car] WITHIN 1 hour
+"""
+"""The same in every mode, with aggregates over trends and partitions: many an hour has a REACH and no trend."""
 DAILY = "partitions: daily\nstart: 2026-01-05\narithmetic: exact\n"
 
 

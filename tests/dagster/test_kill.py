@@ -18,12 +18,13 @@ from pathlib import Path
 
 import pytest
 
+from hamlet_core.language.syntax import Mode
 from pipelines.steps.publication import wide
 from resources import warehouse as warehouse_module
 from resources.warehouse import KILL_AFTER, Warehouse
 from tests.conftest import ROOT
 from tests.dagster import main_run
-from tests.dagster.folder_cases import DAILY, JAMS, make_folder
+from tests.dagster.folder_cases import DAILY, EVERY_MODE, make_folder
 from tests.spark.pipeline_cases import sorted_rows, stream, write_csv
 
 # Run by run, these say when and by whom, not what; files are written anew for each.
@@ -31,6 +32,7 @@ OF_THE_RUN = {"ingested_at", "run_id", "events_version", "events_until", "modifi
 OF_EACH_RUN = {"run_metrics"}
 SECONDS = 240
 MOMENTS = 10
+DURATIONS = ("SUM(DURATION)", "AVG(DURATION)", "MIN(DURATION)", "MAX(DURATION)")
 
 Contents = dict[str, list[dict[str, object]]]
 
@@ -79,7 +81,7 @@ def main_places(folder: Path) -> tuple[str, ...]:
 
 def folder_places(folder: Path) -> tuple[str, ...]:
     if not (folder / "inbox").exists():
-        make_folder(folder, {"jams": (JAMS, DAILY)}, days=main_run.DAYS)
+        make_folder(folder, {"jams": (EVERY_MODE, DAILY)}, days=main_run.DAYS)
         with (folder / "inbox" / "day00.csv").open("a") as file:
             file.write("no event\n")
     return (str(folder),)
@@ -118,6 +120,18 @@ def test_every_table_is_written_by_writes_that_a_kill_can_follow(undisturbed):
     written = {write.split(":")[1] for write in undisturbed.writes}
     assert written == set(undisturbed.contents) | OF_EACH_RUN
     assert len(undisturbed.writes) > 15
+
+
+def test_what_is_killed_computes_every_mode_and_has_windows_without_a_trend(undisturbed):
+    contents = undisturbed.contents
+    assert {row["mode"] for row in contents["workload_plan"]} == {mode.value for mode in Mode}
+    for table in ("computed_aggregates", "trend_aggregates"):
+        rows = contents[table]
+        assert {"COUNT(PARTITIONS)", "COUNT(DISJOINT)", *DURATIONS} < {row["aggregate"] for row in rows}
+        assert any(row["aggregate"] == "COUNT(*)" and row["exact"] == "0" for row in rows)
+        assert any(row["aggregate"].startswith("REACH(") and row["value"] > 1 for row in rows)
+    wide = [row for table, rows in contents.items() if "__" in table for row in rows]
+    assert any(row["count_exact"] == "0" and row.get("min_duration_exact", "0") is None for row in wide)
 
 
 def test_killed_in_the_ingest_and_killed_before_publishing(undisturbed, tmp_path):

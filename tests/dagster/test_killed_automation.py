@@ -22,7 +22,7 @@ from pipelines.instance import dagster_instance
 from pipelines.live_runs import locks_of
 from resources.warehouse import Warehouse
 from tests.conftest import ROOT
-from tests.dagster.folder_cases import DAILY, JAMS, KEYS, day_of_events, drop, make_folder
+from tests.dagster.folder_cases import DAILY, EVERY_MODE, KEYS, day_of_events, drop, make_folder
 from tests.dagster.pages import address_of, ask, loaded, serving, wait_for
 from tests.dagster.test_kill import OF_EACH_RUN, OF_THE_RUN
 from tests.dagster.test_ui_processes import running, session_of, the
@@ -72,7 +72,7 @@ class Automation:
 
     def pipeline(self) -> subprocess.Popen[bytes]:
         workload = self.folder.parent / "other.hamlet"
-        workload.write_text(JAMS, encoding="utf-8")
+        workload.write_text(EVERY_MODE, encoding="utf-8")
         columns = ("--time", "at", "--type", "kind")
         place = str(self.folder / "warehouse")
         return self.command(
@@ -200,7 +200,7 @@ class Automation:
 
 @pytest.fixture
 def automation(tmp_path: Path, request: pytest.FixtureRequest) -> Automation:
-    folder = make_folder(tmp_path / "rides", {"jams": (JAMS, request.param)}, days=DAYS)
+    folder = make_folder(tmp_path / "rides", {"jams": (EVERY_MODE, request.param)}, days=DAYS)
     for file in (folder / "inbox").iterdir():
         os.utime(file, (time.time() - 60,) * 2)
     settings = folder / "pipeline.yaml"
