@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import deltalake
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -117,21 +119,104 @@ def test_late_events_change_a_reach_and_break_contiguity(spark, tmp_path):
     assert compute(spark, settings, "fourth")[1].tasks == ()
 
 
-def test_a_window_that_only_a_reach_has_is_published_and_in_the_wide_table(spark, tmp_path):
-    source = write_csv(small(EVENTS), tmp_path / "events.csv")
-    settings = settings_for(source, tmp_path / "warehouse", text=SMALL)
+LATE = """
+any:   RETURN COUNT(*), REACH(v), REACH(c) PATTERN SEQ(View v, Cart c) WHERE [k] WITHIN 10 s
+next:  RETURN COUNT(*), REACH(v), REACH(c) PATTERN SEQ(View v, Cart c) SEMANTICS next WHERE [k] WITHIN 10 s
+close: RETURN COUNT(*), REACH(v), REACH(c) PATTERN SEQ(View v, Cart c) SEMANTICS contiguous WHERE [k] WITHIN 10 s
+far:   RETURN REACH(c) PATTERN SEQ(View v, Cart c, Pay p) SEMANTICS contiguous WHERE [k] WITHIN 10 s
+"""
+MODES_OF_LATE = ("any", "next", "close")
+EARLY = [(1, "View", "x"), (3, "Cart", "x"), (4, "View", "y"), (6, "Cart", "y")]
+
+
+def numbers(warehouse: Warehouse) -> dict[tuple[str, int], tuple[int, ...]]:
+    """(query, start of the window in seconds) -> COUNT(*), REACH(v) and REACH(c), as far as they are there."""
+    return {
+        place: tuple(
+            int(found[label] or 0) for label in ("COUNT(*)", "REACH(v)", "REACH(c)") if label in found
+        )
+        for place, found in digits(warehouse).items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("late", "changed", "kept"),
+    [
+        # One more partition comes as far as c.
+        ([(5, "View", "z"), (7, "Cart", "z")],
+         {**{(mode, 0): (3, 3, 3) for mode in MODES_OF_LATE}, ("far", 0): (3,)}, set()),
+        # A View between makes one more trend; under contiguous it is in place of the one that it breaks.
+        ([(2, "View", "x")], {("any", 0): (3, 2, 2), ("next", 0): (3, 2, 2), ("close", 0): (2, 2, 2)}, set()),
+        # An event of a type that no query names breaks one trend of two, and lowers the reach of its end.
+        ([(2, "Other", "x")], {("close", 0): (1, 2, 1), ("far", 0): (1,)}, {"any", "next"}),
+        # Both are broken: a row that had nothing but this reach is gone.
+        ([(2, "Other", "x"), (5, "Other", "y")], {("close", 0): (0, 2, 0), ("far", 0): ()}, {"any", "next"}),
+        # A window of which nothing is known so far has a reach and no trend.
+        ([(31, "View", "x"), (32, "View", "y")], {(mode, 30): (0, 2, 0) for mode in MODES_OF_LATE}, set()),
+        # A partition that has no trend makes no difference to the others' trends.
+        ([(9, "View", "z")], {(mode, 0): (2, 3, 2) for mode in MODES_OF_LATE}, set()),
+    ],
+    ids=["one more", "a View between", "broken once", "broken twice", "a window of its own", "a View alone"],
+)  # fmt: skip
+def test_late_events_change_what_they_must(spark, tmp_path, late, changed, kept):
+    source = write_csv(small(EARLY), tmp_path / "in" / "events.csv").parent
+    settings = settings_for(source, tmp_path / "warehouse", text=LATE)
+    before = {**{(mode, 0): (2, 2, 2) for mode in MODES_OF_LATE}, ("far", 0): (2,)}
     warehouse, _ = compute(spark, settings)
-    report = check_results(spark, warehouse, settings)
-    assert [one for one in report.outcomes if not one.passed] == []
-    publish(spark, warehouse, "test")
-    assert publish_wide(warehouse, settings) == {"test__plain": 2, "test__close": 1, "test__funnel": 3}
-    (last,) = [
-        row for row in warehouse.rows("test__funnel").to_pylist() if row["window_start"].timestamp() == 20
-    ]
-    kept = ("reach_v", "reach_c", "count", "count_exact", "max_duration", "max_duration_exact")
-    assert {name: last[name] for name in kept} == {
-        "reach_v": 1.0, "reach_c": 0.0, "count": 0.0, "count_exact": "0", "max_duration": None, "max_duration_exact": None,
-    }  # fmt: skip
+    assert numbers(warehouse) == before
+    write_csv(small(late), source / "late.csv")
+    assert compute(spark, settings, "second")[1].kept == kept
+    assert numbers(warehouse) == {place: told for place, told in {**before, **changed}.items() if told}
+    assert table_rows(warehouse, "computed_aggregates") == expected_rows(settings)
+
+
+def test_a_window_that_only_a_reach_has_is_published_and_other_programs_read_it(spark, tmp_path):
+    """Also where no other aggregate is asked for, and after a late event has changed it."""
+    source = write_csv(small(EVENTS), tmp_path / "in" / "events.csv").parent
+    text = f"{SMALL}seen: RETURN REACH(v), REACH(c) PATTERN SEQ(View v, Cart c) SEMANTICS next WHERE [k] WITHIN 10 s"
+    settings = settings_for(source, tmp_path / "warehouse", text=text)
+    for number, reached in enumerate((1, 2)):
+        if number:
+            write_csv(small([(22, "View", "y")]), source / "late.csv")
+        warehouse, _ = compute(spark, settings, f"run{number}")
+        report = check_results(spark, warehouse, settings)
+        assert [one for one in report.outcomes if not one.passed] == []
+        publish(spark, warehouse, "test")
+        assert publish_wide(warehouse, settings) == {
+            "test__plain": 2, "test__close": 1, "test__funnel": 3, "test__seen": 3,
+        }  # fmt: skip
+        assert table_rows(warehouse, "trend_aggregates") == expected_rows(settings)
+        for read in (by_delta_rs, by_duckdb):
+            rows = [
+                row for row in read(warehouse, "trend_aggregates") if row["window_start"].timestamp() == 20
+            ]
+            assert {(row["query"], row["aggregate"]): row["exact"] for row in rows} == {
+                ("funnel", "REACH(v)"): str(reached), ("funnel", "REACH(c)"): "0", ("funnel", "COUNT(*)"): "0",
+                ("funnel", "MAX(DURATION)"): None, ("seen", "REACH(v)"): str(reached), ("seen", "REACH(c)"): "0",
+            }  # fmt: skip
+            for table, columns in WIDE.items():
+                (last,) = [row for row in read(warehouse, table) if row["window_start"].timestamp() == 20]
+                assert {name: last[name] for name in columns} == {**columns, "reach_v": float(reached)}
+
+
+# Of the last window.
+WIDE = {
+    "test__funnel": {"reach_v": 0.0, "reach_c": 0.0, "count": 0.0, "count_exact": "0", "max_duration": None,
+                     "max_duration_exact": None},
+    "test__seen": {"reach_v": 0.0, "reach_c": 0.0},
+}  # fmt: skip
+
+
+def by_delta_rs(warehouse: Warehouse, table: str) -> list[dict[str, object]]:
+    return deltalake.DeltaTable(warehouse.path_of(table)).to_pyarrow_table().to_pylist()
+
+
+def by_duckdb(warehouse: Warehouse, table: str) -> list[dict[str, object]]:
+    seen = deltalake.DeltaTable(warehouse.path_of(table)).to_pyarrow_dataset()
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.register("seen", seen)
+        return connection.sql("SELECT * FROM seen").to_arrow_table().to_pylist()
 
 
 def many(folder: Path, mode: str, time: str, **execute: object) -> JobSettings:
