@@ -175,7 +175,7 @@ class _Analysis:
             hint = f"{alias} is a type; its alias here is {' or '.join(of_type)}"
         else:
             hint = f"the pattern binds {', '.join(sorted(self.types))}"
-            if isinstance(culprit, syntax.Aggregate) and culprit.attribute is None:
+            if isinstance(culprit, syntax.Aggregate):
                 hint += _meant(alias)
         return self.refuse("E102", f"unknown alias {alias}", hint, culprit)
 
@@ -202,7 +202,9 @@ class _Analysis:
     def check_returns(self) -> None:
         if not self.query.aggregates:
             message = "RETURN names attributes only, and no aggregate"
-            raise self.refuse("E131", message, "add one, like COUNT(*)", self.query.returns[0])
+            names = [item.name for item in self.query.returns if isinstance(item, syntax.GroupAttribute)]
+            hint = "add one, like COUNT(*)" + next(filter(None, map(_meant, names)), "")
+            raise self.refuse("E131", message, hint, self.query.returns[0])
         grouped = {self.group_name(item) for item in self.query.group_by}
         seen: Counter[str] = Counter()
         for item in self.query.returns:
