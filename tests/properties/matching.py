@@ -22,6 +22,12 @@ SUBJECTS = (
     Aggregate(AggregateFunction.MIN, subject=Subject.DURATION),
     Aggregate(AggregateFunction.MAX, subject=Subject.DURATION),
 )
+HOW_MANY = {
+    Mode.ANY: (0, 0, 0, 1, 2, 3, 5),
+    Mode.NEXT: (0, 1, 1, 2, 2, 3, 5),
+    Mode.CONTIGUOUS: (0, 1, 1, 2, 2, 3, 5),
+}
+"""Of these aggregates in a query, each as likely: only queries in mode `any` without them share."""
 MOST_EVENTS = 60
 """Of a stream that is too long to enumerate: what a mode has to remember of a prefix may be much."""
 
@@ -65,7 +71,7 @@ def _query(random: Random, drawn: Query, mode: Mode) -> Query:
         return replace(drawn, mode=mode)
     aliases = sorted({atom.alias for atom in positive(drawn.pattern)})
     drawn_from = [*SUBJECTS, *(Aggregate(AggregateFunction.REACH, random.choice(aliases)) for _ in range(4))]
-    more = random.sample(drawn_from, random.choice((0, 1, 1, 2, 2, 3, 5)))
+    more = random.sample(drawn_from, random.choice(HOW_MANY[mode]))
     kept = [item for item in drawn.aggregates if not more or random.random() < 0.6]
     labelled = {item.label: item for item in random.sample([*kept, *more], len(kept) + len(more))}
     groups = tuple(item for item in drawn.returns if not isinstance(item, Aggregate))
