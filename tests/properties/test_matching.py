@@ -53,6 +53,15 @@ def test_engines_agree_on_workloads():
     assert check_all(matching.workload_case, range(60)) < 5
 
 
+def test_hamlet_agrees_on_seeded_workloads():
+    """The first of the twenty thousand."""
+    for seed in range(10**6, 10**6 + 200):
+        case = matching.task(Random(seed))
+        policy = POLICIES[seed % len(POLICIES)]
+        wrong, _ = agreement.compare(case.workload, case.table(), case.schema, policy=policy)
+        assert wrong == [], (seed, policy, case)
+
+
 @pytest.mark.slow
 def test_hamlet_agrees_on_twenty_thousand_workloads():
     reached: Counter[str] = Counter()
