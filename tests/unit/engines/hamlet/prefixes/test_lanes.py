@@ -9,11 +9,13 @@ import pytest
 
 from hamlet_core import EventSchema, execute, parse, run
 from hamlet_core.algebra.arithmetic import ARITHMETICS
+from hamlet_core.engines.hamlet.prefixes import fold as folding
 from hamlet_core.engines.hamlet.prefixes.lanes import fold as fold_module
 from hamlet_core.engines.hamlet.prefixes.lanes.fold import ROOM
 from hamlet_core.engines.hamlet.prefixes.lanes.tables import MOST_LANES
 from hamlet_core.pattern.meaning import analyse_workload
 from hamlet_core.template.prefixes import folds, why_by_itself
+from hamlet_core.template.workload import plan_workload
 
 SCHEMA = EventSchema()
 EXACT = {"arithmetic": "exact"}
@@ -47,7 +49,7 @@ def test_more_queries_than_lanes(arithmetic):
     table = stream(Random(5), 300)
     lines = [
         f"q{number}: RETURN COUNT(*), REACH(b), SUM(b.y) PATTERN SEQ(A a, B b+) SEMANTICS next "
-        f"WHERE [k] AND b.x < NEXT(b).x AND b.y < {1 + number % 5} WITHIN 100 s"
+        f"WHERE [k] AND b.x < NEXT(b).x AND b.y < {1 + number} WITHIN 100 s"
         for number in range(MOST_LANES + 3)
     ]
     found = rows("\n".join(lines), table, arithmetic=arithmetic)
@@ -137,6 +139,38 @@ def test_one_query_beyond_64_bits_does_not_take_the_others_along():
 def test_what_goes_by_itself(text, why):
     (analysed,) = analyse_workload(parse(text))
     assert why_by_itself(analysed) == why
+
+
+def test_the_folds_that_explain_names_are_those_that_run(monkeypatch):
+    """Three funnels of one mode, two of them equal; the same contiguous; two of any; one with NOT."""
+    steps = "SEQ(A a, B b, C c)"
+    text = "\n".join(
+        f"q{number}: RETURN REACH(a), REACH(c) PATTERN {pattern} SEMANTICS {mode} WHERE [k] WITHIN 10 s"
+        for number, (pattern, mode) in enumerate(
+            [
+                (steps, "next"),
+                ("SEQ(A a, C c)", "next"),
+                (steps, "next"),
+                (steps, "contiguous"),
+                (steps, "any"),
+                ("SEQ(A a, C c)", "any"),
+                ("SEQ(A a, NOT B b, C c)", "next"),
+            ]
+        )
+    )
+    ran: list[list[int]] = []
+    right = folding.fold_together
+
+    def watched(steps, shape, lanes, *rest):
+        ran.append(list(lanes))
+        return right(steps, shape, lanes, *rest)
+
+    monkeypatch.setattr(folding, "fold_together", watched)
+    found = rows(text, stream(Random(8), 80))
+    queries = plan_workload(analyse_workload(parse(text))).queries
+    assert sorted({one.beside for one in queries}) == [("q0", "q1", "q2"), ("q3",), ("q4", "q5"), ("q6",)]
+    assert ran == [[0, 1, 0], [0], [0, 1]]
+    assert found == rows(text, stream(Random(8), 80), engine="greta")
 
 
 def test_modes_partitions_groups_and_windows_keep_queries_apart():
