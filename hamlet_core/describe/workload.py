@@ -8,6 +8,7 @@ from typing import assert_never
 from hamlet_core.describe.template import names_of, template_lines, template_mermaid
 from hamlet_core.language.literals import duration_text
 from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.template.prefixes import reads
 from hamlet_core.template.sharable import SharableSet, window_of
 from hamlet_core.template.workload import LANES, PartitionClass, Path, PlannedQuery, WorkloadPlan
 from hamlet_core.windows import WindowSpec
@@ -68,10 +69,15 @@ def _few(names: Sequence[str]) -> str:
 def _passes(plan: WorkloadPlan) -> str:
     alone = [query.name for query in plan.queries if query.path not in LANES and len(query.beside) < 2]
     together = dict.fromkeys(query.beside for query in plan.queries if len(query.beside) > 1)
-    passes = ["one pass over the events"] if any(query.path in LANES for query in plan.queries) else []
-    passes += [f"one for the prefixes of {_few(names)}" for names in together]
-    passes += [f"one each for {_list(alone)}"] if alone and (passes or len(alone) < len(plan.queries)) else []
-    return ", and ".join(passes) or "one pass over the events each"
+    if len(alone) == len(plan.queries):
+        return "one pass over the events each"
+    passes = [f"one for the prefixes of {_few(names)}" for names in together]
+    passes += [f"one each for {_list(alone)}"] if alone else []
+    if any(query.path in LANES for query in plan.queries):
+        passes.insert(0, "one pass over the events")
+    else:
+        passes[0] = passes[0].replace("one", "one pass", 1)
+    return ", and ".join(passes)
 
 
 def _class(
@@ -91,6 +97,7 @@ def _class(
     for index, name in names.items():
         for why in plan.queries[index].alone if len(plan.queries[index].beside) < 2 else ():
             yield f"alone          {name}: {why}"
+    yield from (f"events         {line}" for line in _read_once(workload, plan, one))
     yield from (f"together       {line}" for line in _together(plan, one))
     yield from (f"graphlets      {line}" for line in graphlets)
     yield ""
@@ -100,6 +107,17 @@ def _class(
     yield "```mermaid"
     yield from template_mermaid(one.template)
     yield "```"
+
+
+def _read_once(workload: Sequence[AnalysedQuery], plan: WorkloadPlan, one: PartitionClass) -> Iterator[str]:
+    """The queries of a class whose prefixes are folded over the same events, whatever their modes and windows."""
+    alike: dict[object, list[int]] = {}
+    for index in one.queries:
+        if plan.queries[index].beside:
+            alike.setdefault(reads(workload[index]), []).append(index)
+    for some in alike.values():
+        if len(some) > 1:
+            yield f"of {_few([plan.queries[index].name for index in some])}: sorted and cut into partitions once"
 
 
 def _together(plan: WorkloadPlan, one: PartitionClass) -> Iterator[str]:

@@ -12,7 +12,13 @@ from hamlet_core.pattern.automaton import Automaton, Edge
 from hamlet_core.pattern.conditions import attributes
 from hamlet_core.pattern.meaning import AnalysedQuery
 
-_BY_ORDER = frozenset(ComparisonOperator) - {ComparisonOperator.EQUAL, ComparisonOperator.UNEQUAL}
+_LARGEST_FIRST = {
+    ComparisonOperator.LESS: False,
+    ComparisonOperator.AT_MOST: False,
+    ComparisonOperator.GREATER: True,
+    ComparisonOperator.AT_LEAST: True,
+}
+"""By the comparison of an older event with the next one: whether those with the largest values are taken first."""
 
 
 class Access(Enum):
@@ -51,10 +57,31 @@ def conditions_text(analysed: AnalysedQuery, automaton: Automaton, edge: Edge) -
 
 
 def taken_in_order(analysed: AnalysedQuery, edge: Edge) -> bool:
-    """Whether one comparison by order says which older events an edge takes: then none behind one that it does not."""
-    conditions = _conditions(analysed, analysed.automaton, edge)
+    """Whether one order of the older events says which of them an edge takes: none behind one that it does not.
+
+    All edges from the position that have a condition must have the same order, in which the events are kept there.
+    """
+    orders = {
+        _order(_conditions(analysed, analysed.automaton, other))
+        for other in analysed.automaton.edges
+        if other.source == edge.source and _conditions(analysed, analysed.automaton, other)
+    }
+    return len(orders) == 1 and None not in orders and bool(_conditions(analysed, analysed.automaton, edge))
+
+
+def _order(conditions: tuple[syntax.Expression, ...]) -> tuple[str, bool] | None:
+    """(what of the older event is compared, whether the largest are taken first); None where no order tells."""
     comparison = _comparison(conditions[0]) if len(conditions) == 1 else None
-    return comparison is not None and comparison.operator in _BY_ORDER
+    if comparison is None or comparison.operator not in _LARGEST_FIRST:
+        return None
+    negated = isinstance(conditions[0], syntax.Negation)
+    older, newer = comparison.left, comparison.right
+    falling = _LARGEST_FIRST[comparison.operator] != negated
+    if _events(older) == {True}:
+        older, newer, falling = newer, older, not falling
+    if True in _events(older) or False in _events(newer):
+        return (write_expression(comparison), falling) if all(map(_is_sum, (older, newer))) else None
+    return write_expression(older), falling
 
 
 def scanned_pairs(analysed: AnalysedQuery) -> str:

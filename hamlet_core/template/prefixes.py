@@ -34,13 +34,14 @@ def folds(queries: Mapping[int, AnalysedQuery] | Sequence[AnalysedQuery]) -> lis
     alike: dict[object, list[int]] = {}
     items = queries.items() if isinstance(queries, Mapping) else enumerate(queries)
     for place, one in items:
-        key: object = (
-            (one.query.mode, frozenset(one.equivalence), frozenset(one.group_by), window_of(one))
-            if not why_by_itself(one)
-            else place
-        )
+        key: object = (one.query.mode, reads(one), window_of(one)) if not why_by_itself(one) else place
         alike.setdefault(key, []).append(place)
     return [tuple(places) for places in alike.values()]
+
+
+def reads(analysed: AnalysedQuery) -> tuple[frozenset[str], frozenset[str]]:
+    """What is equal for queries whose events are sorted and cut into windows once: partition and GROUP-BY attributes."""
+    return frozenset(analysed.equivalence), frozenset(analysed.group_by)
 
 
 def _asked(analysed: AnalysedQuery) -> AnalysedQuery:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from hamlet_core import EventSchema, QueryMeaningError, parse, run
+from hamlet_core.engines.hamlet.prefixes.lanes.program import Member, StepBuilder
+from hamlet_core.engines.hamlet.prefixes.lanes.tables import HEAP
+from hamlet_core.language.syntax import Mode
 from hamlet_core.pattern.meaning import analyse_workload
+from hamlet_core.template.access import conditions_text, taken_in_order
 from hamlet_core.template.prefixes import folds
 
 SCHEMA = EventSchema()
@@ -137,3 +143,30 @@ def test_the_random_queries_go_together():
     sizes = sorted(map(len, folds(analyse_workload(parse(text)))))
     assert sizes[-1] > 20
     assert sizes[:-1] == [1] * (len(sizes) - 1)
+
+
+def test_explain_says_how_prefixes_wait(monkeypatch):
+    """Of each step with a condition: in order where the kernel has a heap, and one by one where it has a list."""
+    seen: Counter[bool] = Counter()
+    add = StepBuilder.add
+
+    def watched(builder: StepBuilder, member: Member, *rest: Any) -> int:
+        lane = add(builder, member, *rest)
+        automaton = member.analysed.automaton
+        for edge in automaton.edges:
+            if conditions_text(member.analysed, automaton, edge):
+                own = automaton.positions[edge.source].type
+                (kind,) = {
+                    builder.kind(step, Mode.NEXT)[0]
+                    for key, step in builder.steps.items()
+                    if key[0] == own and key[2]
+                }
+                assert (kind == HEAP) is taken_in_order(member.analysed, edge)
+                seen[kind == HEAP] += 1
+        return lane
+
+    monkeypatch.setattr(StepBuilder, "add", watched)
+    for seed in range(120):
+        random = Random(f"explain {seed}")
+        run(query(random, "q", "next"), stream(random, 20), schema=SCHEMA)
+    assert min(seen[True], seen[False]) > 10

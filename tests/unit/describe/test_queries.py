@@ -51,6 +51,19 @@ WORKLOAD = (
     "one: RETURN COUNT(*) PATTERN A WITHIN 1 s\ntwo: RETURN COUNT(*) PATTERN (A OR SEQ(B, C?)) WITHIN 2 s"
 )
 
+TOGETHER = """
+first:  RETURN REACH(v), REACH(p), AVG(DURATION) PATTERN SEQ(View v, Pay p) SEMANTICS next WHERE [user] WITHIN 1 d
+second: RETURN COUNT(*) PATTERN SEQ(View v+, Cart c, Pay p) SEMANTICS next
+        WHERE [user] AND v.price < NEXT(v).price AND NEXT(c).price >= v.price AND c.shop != NEXT(p).shop WITHIN 1 d
+third:  RETURN COUNT(*) PATTERN SEQ(View v+, Cart c) SEMANTICS next
+        WHERE [user] AND v.price < NEXT(v).price AND v.price > NEXT(c).price WITHIN 1 d
+close:  RETURN COUNT(*) PATTERN SEQ(View v, Pay p) SEMANTICS contiguous WHERE [user] WITHIN 1 d
+reach:  RETURN COUNT(*), REACH(v) PATTERN SEQ(View v, Pay p) WHERE [user] WITHIN 1 d
+other:  RETURN REACH(v) PATTERN SEQ(View v, Cart c, Pay p) WHERE [user] WITHIN 1 d
+summed: RETURN AVG(DURATION) PATTERN SEQ(View v, Pay p) WHERE [user] WITHIN 1 d
+"""
+"""In each mode: in one fold, or not and why; what an event takes at once, by a key, and one by one."""
+
 EXPLAINED = {
     "ride_sharing": lambda: explain(
         """
@@ -92,6 +105,7 @@ EXPLAINED = {
     "workload": lambda: explain(WORKLOAD),
     "modes": lambda: explain(MODES),
     "funnel": lambda: explain(FUNNEL),
+    "together": lambda: explain(TOGETHER),
     "greta_next": lambda: explain(NEXT, engine="greta"),
     "two_step_next": lambda: explain(NEXT, engine="two_step"),
     "greta_adjacent": lambda: explain(ADJACENT, engine="greta"),

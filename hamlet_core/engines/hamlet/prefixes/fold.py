@@ -29,7 +29,7 @@ from hamlet_core.progress import Progress
 from hamlet_core.results.counters import Work
 from hamlet_core.results.totals import Totals
 from hamlet_core.table.encode import Stream
-from hamlet_core.template.prefixes import folds, why_by_itself
+from hamlet_core.template.prefixes import folds, reads, why_by_itself
 
 ROOM = 256
 """Prefixes that there is room for at first; more where it is too little."""
@@ -46,8 +46,7 @@ def fold_by_prefixes(
     """Totals by place of the query; there are none of queries with a number beyond 64 bits."""
     alike: dict[tuple[frozenset[str], frozenset[str]], list[int]] = {}
     for place, one in enumerate(windowed):
-        key = frozenset(one.analysed.equivalence), frozenset(one.analysed.group_by)
-        alike.setdefault(key, []).append(place)
+        alike.setdefault(reads(one.analysed), []).append(place)
     done = 0
     for places in alike.values():
         (own,) = classes_of([windowed[place].analysed for place in places])

@@ -226,7 +226,7 @@ class StepBuilder:
             len(self.lanes),
         )
         by_code = sorted((self.codes[key[0]] + 1, step) for key, step in self.steps.items())
-        kinds = [self._kind(step, mode) for step in range(size)]
+        kinds = [self.kind(step, mode) for step in range(size)]
         starts, ends = [self.starts[step] for step in range(size)], [self.ends[step] for step in range(size)]
         edge_lanes, effect_lanes = [self.edges[one] for one in edges], [self.effects[one] for one in effects]
         return Steps(
@@ -259,7 +259,7 @@ class StepBuilder:
             _whole(lane for _, _, lane in self.reached),
         )
 
-    def _kind(self, step: int, mode: Mode) -> tuple[int, int, bool]:
+    def kind(self, step: int, mode: Mode) -> tuple[int, int, bool]:
         """How prefixes wait at a step, and of a heap the column of keys and whether the largest go first."""
         conditions = [condition for (_, source, condition) in self.edges if source == step]
         asked = {condition for condition in conditions if condition >= 0}
