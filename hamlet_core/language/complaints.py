@@ -12,7 +12,7 @@ from hamlet_core.language.funnel_complaints import FUNNEL_GUESSES, FUNNEL_ORDER,
 from hamlet_core.language.limits import MAX_NESTING
 from hamlet_core.language.modes import KNOWN, LONGEST, mode_hint, mode_named, nearest_mode
 from hamlet_core.language.stops import CLAUSES, Complaint, Guess, Situation, Stop, shown
-from hamlet_core.language.syntax import Span
+from hamlet_core.language.syntax import Span, Subject
 from hamlet_core.language.writer import write_name
 
 _EXAMPLE = "a query reads like this: RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 min"
@@ -89,6 +89,10 @@ def _hint(stop: Stop) -> str:
         return f"a label ends with a colon: {shown(raw)}: RETURN"
     if stop.accepted == {"STRING"} and raw.kind == "word":
         return f"write '{shown(raw)}'"
+    if "SEMANTICS" in stop.accepted and mode_named(raw.text):
+        return f"a mode stands behind SEMANTICS: write SEMANTICS {raw.text}"
+    if raw.text == "," and mode_named(stop.raw(-1).text) and mode_named(stop.raw(1).text):
+        return "a query has one mode; write a query for each"
     return _hint_for_sign(stop)
 
 
@@ -104,6 +108,8 @@ def _hint_for_sign(stop: Stop) -> str:  # noqa: PLR0911 - one case a sign
             return f"an equivalence names attributes alone: [{shown(stop.raw(1))}]"
         case _, ")" | "]" if not stop.open:
             return "nothing is open that it could close"
+        case ")", "+" | "-" | "*" | "/" if "PATTERN" in stop.accepted:
+            return "RETURN has aggregates alone: compute with them where the results are read, as in SQL"
         case _, "," if "SEMANTICS" in stop.accepted:
             return "the parts of a sequence stand in parentheses: SEQ(A, B)"
     return ""
@@ -165,7 +171,9 @@ def _words(stop: Stop, offset: int, *, apart: bool) -> str:
 
 def _next_without_parentheses(stop: Stop) -> Complaint | None:
     for back in (-1, 0):
-        if stop.raw(back - 1).text.upper() == "SEMANTICS" or "QMARK" in stop.accepted:
+        if "SEMANTICS" in (stop.raw(back - 1).text.upper(), stop.raw(back - 2).text.upper()):
+            continue
+        if "QMARK" in stop.accepted:
             continue
         if stop.raw(back).text.upper() == "NEXT" and stop.raw(back + 1).kind in ("word", "quoted"):
             alias = stop.raw(back + 1).text
@@ -229,7 +237,8 @@ def _aggregate_operand(stop: Stop) -> Complaint | None:
     if function in _OPERANDS and (whole or none):
         takes, hint = _OPERANDS[function]
         if function == "REACH" and operand:
-            hint = f"write REACH({operand})"
+            inner = stop.raw(1).text if stop.raw().text == "(" else operand
+            hint = f"write REACH({inner})"
         if operand.upper() == "DISTINCT":
             hint = "COUNT(PARTITIONS) counts the different values of an equivalence: WHERE [user]"
         return Complaint(SyntaxCode.AGGREGATE_OPERAND, f"{function} takes {takes}", hint)
@@ -243,6 +252,8 @@ def _measured_operand(function: str, operand: str) -> Complaint:
         hint += f", or {function}(DURATION) for how long trends last"
     if operand.upper() in ("PARTITIONS", "DISJOINT"):
         hint = f"write COUNT({operand.upper()})"
+    if operand[:1] != '"' and get_close_matches(operand.upper(), [Subject.DURATION.value], cutoff=0.8):
+        hint = f"write {function}(DURATION), or {function}({operand}.attribute) of an alias"
     return Complaint(SyntaxCode.AGGREGATE_OPERAND, message, hint)
 
 
