@@ -9,14 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from hamlet_core import run
+from hamlet_core import EventSchema, plan, run
+from hamlet_core.execution import windowed_queries
 from tests.benchmarks.answers import WrongAnswer
 from tests.benchmarks.experiments.length import child, written
 from tests.benchmarks.report import Claim, Finding
 from tests.benchmarks.scale import Scale
 from tests.benchmarks.subject import Subject
-from tests.benchmarks.timing import Contender, interleaved, speed_up
+from tests.benchmarks.timing import Contender, Timing, interleaved, speed_up
 
 MODES = ANY, NEXT, CONTIGUOUS = "skip-till-any-match", "skip-till-next-match", "contiguous"
 CHECKED = 2
@@ -26,6 +28,7 @@ LONG = 5.0
 """Times the speed of any in the longest windows."""
 MEGABYTES = 16.0
 """By which memory beyond input and output may differ between windows of 1e4 and 1e6 events."""
+READING = "reading alone"
 NOBODY = ", NOT Nobody nobody)"
 
 
@@ -36,6 +39,7 @@ def measure(scale: Scale, subject: Subject) -> Finding:
     _require_reference(scale, subject)
     own = [contender(subject, text, table, mode, "50 queries") for mode in MODES]
     own += [contender(subject, text.splitlines()[1], table, mode, "one query") for mode in MODES]
+    own.append(reading(under(text, NEXT), table))
     short = table.slice(0, windows[-1])
     long = [
         contender(subject, scale.w50(within=size, adjacent=True), short, mode, named(size))
@@ -61,6 +65,9 @@ def measure(scale: Scale, subject: Subject) -> Finding:
         for how in ("50 queries", "one query")
         for mode in MODES[1:]
     ]
+    apart.append(
+        Claim("reading alone / any, 50 queries: the most that a mode could be", times_of_reading(timed))
+    )
     longest = [
         Claim(f"{mode} / any, {named(windows[-1])}", times(mode, named(windows[-1])), at_least=LONG)
         for mode in MODES[1:]
@@ -81,6 +88,29 @@ def measure(scale: Scale, subject: Subject) -> Finding:
             ),
         ),
     )
+
+
+def reading(text: str, table: pa.Table) -> Contender:
+    """What `run()` does before anything is cut into windows or folded: columns checked, types and times encoded."""
+
+    named_types = pa.array(sorted({name for query in plan(text) for name in query.types}))
+    expected = pc.sum(pc.is_in(table["type"].cast(pa.string()), named_types)).as_py()
+
+    def require_all(found: int) -> None:
+        if found != expected:
+            raise WrongAnswer(f"{READING}: {found} events, and not {expected}")
+
+    return Contender(
+        READING,
+        table.num_rows,
+        lambda: len(windowed_queries(text, table, EventSchema(), "scaled")[1]),
+        require_all,
+    )
+
+
+def times_of_reading(timed: dict[str, Timing]) -> float:
+    """How many times as fast as any a mode would be that folds in no time."""
+    return speed_up(timed[READING], timed[f"{ANY}, 50 queries"])
 
 
 def named(within: int) -> str:
