@@ -91,11 +91,12 @@ def events(**columns: object) -> pa.Table:
 
 LONG = b"y" * 50_000_000
 IN_LITTLE_MEMORY = """
-import resource, sys
+import sys
 from pipelines.cli import main
+from tests.benchmarks.memory import peak
 code = main(sys.argv[1:])
 sys.stdout.flush()
-print("MiB", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)
+print("MiB", peak() >> 20, file=sys.stderr)
 sys.exit(code)
 """
 
