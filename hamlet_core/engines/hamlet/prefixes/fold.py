@@ -78,7 +78,8 @@ class _Shared:
         """Of queries that go together, by their places in the class; of none whose numbers 64 bits cannot hold."""
         together = not why_by_itself(queries[0][1].analysed)
         spec = self.jobs.specs.index(queries[0][1].spec)
-        most = lanes_at_once(len(self.jobs.rows[spec].index)) if together else 1
+        parts = max(len(windowed.parts) for _, windowed in queries)
+        most = lanes_at_once(len(self.jobs.rows[spec].index), parts) if together else 1
         for first in range(0, len(queries), most):
             some = queries[first : first + most]
             found = self._together(some) if together else None

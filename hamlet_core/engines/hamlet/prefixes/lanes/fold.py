@@ -26,11 +26,13 @@ ROOM = 64
 """Prefixes that there is room for at first; more where it is too little."""
 MOST_NUMBERS = 1 << 25
 """Of the rows of queries that are folded together: 256 MiB."""
+_BESIDE = 7
+"""Numbers of a row and lane beside its components: trends, when they began, partitions, disjoint trends."""
 
 
-def lanes_at_once(rows: int) -> int:
-    """How many queries go together, for so many rows of results."""
-    return max(1, min(MOST_LANES, MOST_NUMBERS // max(rows, 1)))
+def lanes_at_once(rows: int, parts: int) -> int:
+    """How many queries go together, for so many rows of results with so many components each."""
+    return max(1, min(MOST_LANES, MOST_NUMBERS // max(rows * (parts + _BESIDE), 1)))
 
 
 def fold_together(

@@ -63,9 +63,21 @@ def test_rows_that_would_take_too_much_room_are_folded_with_fewer_lanes(monkeypa
         f"q{number}: RETURN COUNT(*), REACH(a) PATTERN {pattern} SEMANTICS next WHERE [k] WITHIN 10 s"
         for number, pattern in enumerate(("SEQ(A a, B b)", "SEQ(A a, B b+)", "SEQ(A a, B b+, C c)", "A a+"))
     )
+    ran: list[int] = []
+    counted: list[int] = []
+    right = folding.fold_together
+
+    def watched(steps, shape, lanes, *rest):
+        ran.append(len(lanes))
+        counted.append(rest[-1])
+        return right(steps, shape, lanes, *rest)
+
+    monkeypatch.setattr(folding, "fold_together", watched)
     before = rows(text, table)
-    monkeypatch.setattr(fold_module, "MOST_NUMBERS", 2 * len({row["window_start"] for row in before}))
+    monkeypatch.setattr(fold_module, "MOST_NUMBERS", 20 * counted[0])
+    assert fold_module.lanes_at_once(counted[0], 1) == 2
     assert rows(text, table) == before
+    assert ran == [4, 2, 2]
 
 
 @pytest.mark.parametrize("condition", ["b.x < NEXT(b).x", "b.x < NEXT(b).x AND b.y <= NEXT(b).y"])
