@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import struct
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,7 +22,7 @@ from pipelines.showing.funnels import Funnel, conversion, funnels, sentence, sha
 from pipelines.showing.pictures import LARGEST, figure, styled
 from resources import tables
 from resources.warehouse import Warehouse
-from tests.conftest import ROOT
+from tests.unit.pipelines import test_docs as docs
 
 DAY = datetime(2026, 1, 5, tzinfo=UTC)
 CHECKOUT = "FUNNEL checkout: view -> cart -> purchase BY user WITHIN 1 d"
@@ -250,8 +249,7 @@ def test_published_funnels_are_those_of_the_rows(tmp_path: Path) -> None:
 
 
 def test_the_page_of_tables_computes_conversion(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "tables.md").read_text("utf-8")
-    (statement,) = re.findall(r"```sql\n(SELECT [^`]*FROM shop__checkout[^`]*)```", page)
+    (block,) = docs.marked("run-funnel")
     wide = {
         "window_start": [1, 2],
         "reach_view": [8.0, 0.0],
@@ -259,7 +257,7 @@ def test_the_page_of_tables_computes_conversion(tmp_path: Path) -> None:
         "reach_purchase": [1.0, 0.0],
     }
     deltalake.write_deltalake(tmp_path / "shop__checkout", pa.table(wide))
-    assert query(statement, tmp_path).to_pylist() == [
+    assert query(block.text, tmp_path).to_pylist() == [
         {
             **{name: values[0] for name, values in wide.items()},
             "view_to_cart": 0.5,
