@@ -11,7 +11,7 @@ import click
 
 from pipelines.commands.failures import WORKLOAD
 
-_QUERY = re.compile(r"\b(RETURN|PATTERN)\b", re.IGNORECASE)
+_QUERY = re.compile(r"\b(RETURN|PATTERN|FUNNEL)\b", re.IGNORECASE)
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
 

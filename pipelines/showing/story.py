@@ -14,7 +14,7 @@ from pipelines.showing.people import print_places
 from pipelines.showing.rows import rows_of
 
 _COMMENT = re.compile(r"^\s*(?:--|#)\s?(.*)$")
-_LABEL = re.compile(r"^\s*\"?(\w+)\"?\s*:")
+_LABEL = re.compile(r"^\s*(?:FUNNEL\s+)?\"?(\w+)\"?\s*:", re.IGNORECASE)
 
 SHOWN = 3
 """Rows that are shown of each query."""
@@ -25,6 +25,8 @@ def questions(text: str) -> dict[str, str]:
 
     >>> questions("-- How many?\nq1: RETURN COUNT(*) PATTERN A WITHIN 1 s")
     {'q1': 'How many?'}
+    >>> questions("-- How far?\nFUNNEL steps: a -> b BY u WITHIN 1 s")
+    {'steps': 'How far?'}
     """
     found: dict[str, str] = {}
     above: list[str] = []
