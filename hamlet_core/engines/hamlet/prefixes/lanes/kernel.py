@@ -71,6 +71,8 @@ def _fold(fold: Any, first: int, last: int) -> int:
             code = events.code[one] + 1
             for place in range(steps.code_first[code], steps.code_first[code + 1]):
                 step = steps.code_step[place]
+                if steps.contiguous and not fold.places.count[0] and not steps.start[step]:
+                    continue  # nothing waits that it could prolong
                 at = steps.bit[step]
                 if at < 0 or bit_of(events.bits[one, at >> 6], at & 63):
                     fresh = _arrive(fold, one, step, fresh, events.time[first])
