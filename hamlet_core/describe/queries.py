@@ -210,7 +210,7 @@ def _lines(
     names = _names(automaton)
     priced = engine != "two_step" and analysed.query.mode is Mode.ANY
     costs = (
-        _looks(analysed, automaton)
+        _looks(analysed, automaton, engine)
         if engine != "two_step" and not priced
         else _costs(analysed, automaton, engine)
     )
@@ -252,10 +252,10 @@ def _costs(analysed: AnalysedQuery, automaton: Automaton, engine: str) -> Iterat
         yield f"{cost}, because of {step.because}" if step.because else cost
 
 
-def _looks(analysed: AnalysedQuery, automaton: Automaton) -> Iterator[str]:
+def _looks(analysed: AnalysedQuery, automaton: Automaton, engine: str) -> Iterator[str]:
     """Which older events each edge looks at; a negated pattern is matched by any, whatever the mode."""
     mode = analysed.query.mode if automaton is analysed.automaton else Mode.ANY
-    together = not why_by_itself(analysed)
+    together = engine == Path.PREFIXES.value and not why_by_itself(analysed)
     for edge in automaton.edges:
         conditions = conditions_text(analysed, automaton, edge)
         told = f", if {conditions}" if conditions else ""
@@ -264,9 +264,11 @@ def _looks(analysed: AnalysedQuery, automaton: Automaton) -> Iterator[str]:
                 yield f"all older ones{told}"
             case Mode.CONTIGUOUS:
                 yield f"those of the last time stamp of the partition{told}"
-            case Mode.NEXT if together and not conditions:
+            case Mode.NEXT if not together:
+                yield f"those that still wait, each taken once{told}"
+            case Mode.NEXT if not conditions:
                 yield "all that still wait, each taken once"
-            case Mode.NEXT if together and taken_in_order(analysed, edge):
+            case Mode.NEXT if taken_in_order(analysed, edge):
                 yield f"those that still wait, in the order of their keys, each taken once in O(log n){told}"
             case Mode.NEXT:
                 yield f"those that still wait, one by one, each taken once{told}"

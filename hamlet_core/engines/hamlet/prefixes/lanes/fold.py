@@ -64,6 +64,8 @@ def fold_together(
         room *= 4
     if state != DONE:
         return None
+    if shape.least[0]:  # nobody asks for the number of trends: it is one for each partition that has any
+        found.integers[:, 0, :] = found.partitions
     return [
         Found(
             found.integers[:, :, lane],

@@ -21,7 +21,8 @@ class Steps(NamedTuple):
     """The queries: a step is a position that several of them may have, an edge a pair of steps.
 
     An element is a row of integers and one of doubles for each lane. Integers are added up, or the least of them is kept; the
-    first is the number of trends, or (nobody asks for it) its least, which is 1. Lanes that do not stand in a prefix have the neutral numbers there.
+    first is the number of trends, or (nobody asks for it) its least, which is 1. Lanes that do not stand in a prefix have the
+    neutral numbers there.
     """
 
     contiguous: bool

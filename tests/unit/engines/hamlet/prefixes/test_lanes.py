@@ -7,7 +7,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from hamlet_core import EventSchema, execute, parse, run
+from hamlet_core import EventSchema, execute, parse, partials, run
 from hamlet_core.algebra.arithmetic import ARITHMETICS
 from hamlet_core.engines.hamlet.prefixes import fold as folding
 from hamlet_core.engines.hamlet.prefixes.lanes import fold as fold_module
@@ -201,3 +201,13 @@ def test_modes_partitions_groups_and_windows_keep_queries_apart():
         )
     )
     assert together(text) == [(0, 4), (1,), (2,), (3,), (5,)]
+
+
+def test_a_window_that_only_a_reach_has_is_handed_on_without_a_trend():
+    """Nobody asks for the number of trends; what tasks hand on of windows is what the reference does."""
+    table = pa.table({"time": [1, 2, 3], "type": list("ABA"), "k": [1, 1, 2]})
+    text = (
+        "RETURN REACH(a), REACH(b), MIN(DURATION) PATTERN SEQ(A a, B b) SEMANTICS next GROUP-BY k WITHIN 9 s"
+    )
+    assert together(text) == [(0,)]
+    assert partials(text, table, schema=SCHEMA) == partials(text, table, schema=SCHEMA, engine="greta")
