@@ -59,7 +59,10 @@ def decided_lines(execution: Execution, cost_model: str = "measured") -> Iterato
     done, log = execution.counters, execution.decisions
     yield "== what was decided =="
     if not done.decided_bursts:
-        yield "nothing: no burst was one that queries might share at run time"
+        why = "no burst was one that queries might share at run time"
+        if done.undecided_events:
+            why = f"in {done.undecided_events:,} events sharing could not gain what it costs to ask"
+        yield f"nothing: {why}"
         return
     yield f"bursts         {done.decided_bursts:,} decided, {done.shared_bursts:,} of them shared"
     yield f"snapshots      {done.snapshots:,} lanes made, {done.lanes:,} carried through shared bursts"
@@ -69,7 +72,7 @@ def decided_lines(execution: Execution, cost_model: str = "measured") -> Iterato
     yield f"predicted      {decided:,.0f} {unit} as decided, {alone:,.0f} if all go alone: {_saved(alone, decided)}"
     yield f"deciding       took {done.decision_seconds * 1e3:.2f} ms"
     if done.undecided_events:
-        yield f"resting        {done.undecided_events:,} events, while groups rested that had lost by sharing"
+        yield f"resting        {done.undecided_events:,} events, while groups rested that lose by sharing"
     yield ""
     yield from decision_lines(log)
 

@@ -137,14 +137,31 @@ def _group_keys(stream: Stream, group_by: Sequence[str], rows: Integers) -> tupl
     """`partitions.group_key` of the values in these rows, column by column."""
     if not group_by:
         return ("{}",) * len(rows)
-    encode = json.JSONEncoder(ensure_ascii=False).encode
     texts = []
     for name in sorted(set(group_by)):
         column = stream.columns[name]
-        head = f"{encode(name)}:"
-        values = to_list(column.array.take(of_numbers(rows)))
-        texts.append([head + encode(shown_value(value, column.kind)) for value in values])
+        head = f"{_json(name)}:"
+        values, of_row = _distinct(column.array.take(of_numbers(rows)))
+        shown = [head + _json(shown_value(value, column.kind)) for value in values]
+        texts.append([shown[number] for number in of_row])
     return tuple("{" + ",".join(parts) + "}" for parts in zip(*texts, strict=True))
+
+
+_encoded = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def _json(value: Any) -> str:
+    """As JSON; of integers, which are most of the values, at once."""
+    return repr(value) if type(value) is int else _encoded(value)
+
+
+def _distinct(array: Any) -> tuple[list[Any], list[int]]:
+    """The different values, NULL among them, and which of them each row has."""
+    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    used, of_row = np.unique(filled(encoded.indices, -1), return_inverse=True)
+    null = len(used) > 0 and used[0] < 0
+    values = to_list(encoded.dictionary.take(of_numbers(used[int(null) :])))
+    return [*([None] if null else []), *values], of_row.tolist()
 
 
 def _factorised(column: Column, *, fill: bool, rows: Any = None) -> tuple[_Codes, Mask | None]:

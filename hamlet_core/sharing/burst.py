@@ -53,6 +53,8 @@ class Storage:
     queries differ.
     """
     later_differing: int = 0
+    later_bursts: float = 0.0
+    """Bursts in which the later events come, about."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ class Measured:
         cost += constants.product * burst.numbers(queries) * carried * (1 + own) + constants.mixed * own
         if kept.access is Access.TREE:
             cost += constants.clear * kept.stored * created * kept.lane_numbers
-        return cost + constants.graphlet
+        return cost + constants.graphlet * (1.0 + kept.later_bursts)
 
     def alone(self, burst: Burst, queries: QuerySet) -> float:
         """Each query's numbers through all events."""

@@ -1,4 +1,7 @@
-"""Runs in turns: every contender once a round, so that a slow moment of the machine hits all; every answer checked."""
+"""Runs in turns: every contender once a round, so that a slow moment of the machine hits all; every answer checked.
+
+Each round has another order: nobody is always the one that comes after the largest, with its memory and caches.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import gc
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from random import Random
 from statistics import median
 from typing import Any
 
@@ -46,8 +50,9 @@ class Timing:
 def interleaved(contenders: Sequence[Contender], rounds: int) -> dict[str, Timing]:
     """Time all contenders; a first round, checked like the others, warms up and is not counted."""
     seconds: dict[str, list[float]] = {contender.name: [] for contender in contenders}
+    draw = Random(1)
     for turn in range(rounds + 1):
-        for contender in contenders:
+        for contender in draw.sample(contenders, len(contenders)):
             gc.collect()
             begin = time.perf_counter()
             answer = contender.call()

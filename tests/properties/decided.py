@@ -201,10 +201,22 @@ class _Window:
     def _own(self, row: Row) -> bool:
         return row.type == "B" and any(run.matches(row) for run in self.group)
 
+    @property
+    def _ending(self) -> set[str]:
+        """Types that end a burst."""
+        return set().union(*(run.types for run in self.group)) | {
+            "N" for run in self.group if "N" in run.suffix
+        }
+
+    def _kinds(self) -> Iterator[bool]:
+        """Of the events that are the group's own, True, and of those that end its bursts."""
+        for row in self.rows:
+            if self._own(row) or row.type in self._ending:
+                yield self._own(row)
+
     def _bursts(self) -> Iterator[tuple[list[Row], int, bool]]:
         """(events, events matched up to the end, whether another type closes what is open after it)"""
-        positive = set().union(*(run.types for run in self.group))
-        ending = positive | {"N" for run in self.group if "N" in run.suffix}
+        positive, ending = set().union(*(run.types for run in self.group)), self._ending
         length = gcd(self.setting.window.within, self.setting.window.slide)
         burst: list[Row] = []
         pane = seen = 0
@@ -234,6 +246,7 @@ class _Window:
         if self.access is not Access.TOTAL:
             mine = [row for row in self.rows if self._own(row)]
             after = mine[self.done + len(events) :]
+            runs = sum(begins for begins, _ in groupby(self._kinds()))
             storage = replace(
                 storage,
                 access=self.access,
@@ -244,6 +257,7 @@ class _Window:
                 inputs=tuple(tuple(map(inputs.index, run.inputs)) for run in self.group),
                 later_events=len(after),
                 later_differing=sum(len({run.matches(row) for run in self.group}) > 1 for row in after),
+                later_bursts=len(after) * runs / len(mine),
             )
         return Burst(
             *(len(events), seen, 1 + max(len(run.types) for run in self.group)),

@@ -55,6 +55,8 @@ class Accumulator:
 
     def added(self, alias: str) -> tuple[Any, ...]:
         """What an event bound to the alias adds: a column per sum, then that of the weight; None for nothing."""
+        if not self.attribute_sums and self.weight is None:
+            return ()
         attribute_sums = (*self.attribute_sums, *([self.weight] if self.weight else []))
         return tuple(
             attribute_sum.column if attribute_sum.alias == alias else None for attribute_sum in attribute_sums

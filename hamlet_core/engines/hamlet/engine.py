@@ -21,6 +21,7 @@ from hamlet_core.engines.hamlet.accumulators import (
     number_accumulators,
 )
 from hamlet_core.engines.hamlet.bursts.fold import burst_jobs
+from hamlet_core.engines.hamlet.graphlets.log import log_of
 from hamlet_core.engines.hamlet.input.chunks import Chunk, Limits, chunks
 from hamlet_core.engines.hamlet.input.query_class import QueryClass, class_events, classes_of, reads_nothing
 from hamlet_core.engines.hamlet.numbers.arenas import LatticeValues, ScaledValues
@@ -108,14 +109,10 @@ def fold_workload(
             work.undecided_events += own.undecided
             for decided in own.decided:
                 decided.add_to(work)
-                work.decisions.append(
-                    decided.table(
-                        [one.query.name for one in own.own.queries],
-                        own.own.partition,
-                        own.events.partitioning,
-                        own.stream,
-                    )
-                )
+            names = [one.query.name for one in own.own.queries]
+            work.decisions.append(
+                log_of(own.decided, names, own.own.partition, own.events.partitioning, own.stream)
+            )
         if sum(map(len, work.decisions)) > 2 * MOST_DECISIONS:
             work.decisions[:] = [summarised(decision_table(work.decisions), MOST_DECISIONS)]
         yield [joined_totals(found[place]) for place in range(len(windowed))]

@@ -19,22 +19,22 @@ Ways: TypeAlias = Sequence[tuple[Place, Hashable]]
 
 def equal_totals(labels: Mapping[Place, Hashable], ways: Mapping[Place, Ways]) -> dict[Place, Place]:
     """Place -> the first place with equal totals; `labels` say all about a place but where its totals come from."""
-    numbers = _numbered(labels)
-    while True:
-        refined = _numbered(
-            {
-                place: (number, tuple(sorted((numbers[source], how) for source, how in ways[place])))
-                for place, number in numbers.items()
-            }
-        )
-        if len(set(refined.values())) == len(set(numbers.values())):
-            break
-        numbers = refined
+    numbers, classes, before = *_numbered(labels), 0
+    while before < classes < len(numbers):
+        before = classes
+        refined = {place: (number, _from(ways[place], numbers)) for place, number in numbers.items()}
+        numbers, classes = _numbered(refined)
     first: dict[int, Place] = {}
     return {place: first.setdefault(number, place) for place, number in numbers.items()}
 
 
-def _numbered(labels: Mapping[Place, Hashable]) -> dict[Place, int]:
-    """Equal labels get equal numbers."""
+def _from(ways: Ways, numbers: Mapping[Place, int]) -> Hashable:
+    """Where these ways come from, in any order."""
+    found = [(numbers[source], how) for source, how in ways]
+    return tuple(sorted(found)) if len(found) > 1 else tuple(found)
+
+
+def _numbered(labels: Mapping[Place, Hashable]) -> tuple[dict[Place, int], int]:
+    """Equal labels get equal numbers; and how many different ones there are."""
     known: dict[Hashable, int] = {}
-    return {place: known.setdefault(label, len(known)) for place, label in labels.items()}
+    return {place: known.setdefault(label, len(known)) for place, label in labels.items()}, len(known)

@@ -34,11 +34,14 @@ def equal_positions(
 ) -> dict[Place, Place]:
     """Position of an accumulator -> the first whose totals are equal; behind and before NOT every accumulator has its own."""
     labels: dict[Place, Any] = {}
-    ways: dict[Place, list[tuple[Place, int]]] = {}
     for number, accumulator in enumerate(accumulators):
         automaton = accumulator.automaton
-        gaps = {one.position for one in (*automaton.starts, *automaton.ends) if one.gap}
-        gaps |= {position for edge in automaton.edges if edge.gap for position in (edge.source, edge.target)}
+        gaps: set[int] = set()
+        if automaton.negations:
+            gaps |= {one.position for one in (*automaton.starts, *automaton.ends) if one.gap}
+            gaps |= {
+                position for edge in automaton.edges if edge.gap for position in (edge.source, edge.target)
+            }
         starts = {one.position for one in automaton.starts}
         for one in automaton.positions:
             place = number, one.index
@@ -50,7 +53,10 @@ def equal_positions(
                 accumulator.added(one.alias),
                 place if one.index in gaps else None,
             )
-            ways[place] = [((number, edge.source), 0) for edge in automaton.edges if edge.target == one.index]
+    ways: dict[Place, list[tuple[Place, int]]] = {place: [] for place in labels}
+    for number, accumulator in enumerate(accumulators):
+        for edge in accumulator.automaton.edges:
+            ways[number, edge.target].append(((number, edge.source), 0))
     return equal_totals(labels, ways)
 
 

@@ -13,16 +13,19 @@ import numpy.typing as npt
 from hamlet_core.engines.hamlet.accumulators import Accumulator
 from hamlet_core.engines.hamlet.automaton.state import room_of
 from hamlet_core.engines.hamlet.events.kernel import fold_windows
-from hamlet_core.engines.hamlet.events.turns import Turns
+from hamlet_core.engines.hamlet.events.turns import LONGER_WAY, NONE, TRIAL, Turns
 from hamlet_core.engines.hamlet.graphlets.settings import SharingState, sharing_state
 from hamlet_core.engines.hamlet.input.frame import Events, Jobs, Predicates
 from hamlet_core.engines.hamlet.input.predicate_bits import nameless
 from hamlet_core.engines.hamlet.numbers.arenas import ResidueNumbers
 from hamlet_core.engines.hamlet.numbers.residues import residue_arena, times_constants
 from hamlet_core.engines.hamlet.numbers.vectors import zero_run
-from hamlet_core.engines.hamlet.program.builder import event_program
+from hamlet_core.engines.hamlet.program.builder import Builder, event_program, sharing_builder
 from hamlet_core.engines.hamlet.program.groups import Group
 from hamlet_core.engines.hamlet.program.layout import (
+    BY_SCAN,
+    BY_TOTAL,
+    BY_TREE,
     M_FOLDED,
     M_STANDINGS,
     P_FREE,
@@ -31,6 +34,7 @@ from hamlet_core.engines.hamlet.program.layout import (
     new_memo,
     packed,
 )
+from hamlet_core.engines.hamlet.program.moves import access_of
 from hamlet_core.engines.hamlet.program.negations import Conditions
 from hamlet_core.language.syntax import Attribute, Expression
 from hamlet_core.pattern.meaning import AnalysedQuery
@@ -49,6 +53,9 @@ KEPT_BYTES = 1 << 22
 """State of windows that is kept for the next call with the same program; more is made anew, which then costs nothing beside
 its windows.
 """
+
+LOOKED_AT = 1 << 12
+"""Events by which it is told how many of them a group might share."""
 
 _STANDINGS = 1024
 _FIELDS = frozenset({"mantissa", "exponent", "value", "residue", "key"})
@@ -176,13 +183,16 @@ class _Task:
     jobs: Jobs
     longest: int
     """Events of the longest window."""
+    asleep: frozenset[int] = NONE
+    """Groups that are never tried."""
     made: dict[frozenset[int], _Program] = field(default_factory=dict)
 
     def program(self, resting: frozenset[int] = frozenset()) -> _Program:
         """The program in which all other groups may share."""
+        resting |= self.asleep
         if resting not in self.made:
             plan, groups = _plan(self.workload, resting)
-            if resting:  # needs less than the whole one, and gets more where it does not
+            if resting != self.asleep:  # needs less than the whole one, and gets more where it does not
                 whole = self.program()
                 room = whole.room + int(plan[P_FREE]) - int(whole.plan[P_FREE])
             else:
@@ -196,30 +206,63 @@ class _Task:
 
 def _task(workload: Workload) -> _Task:
     events, pairs, jobs = (_read_only(one) for one in (workload.events, workload.pairs, workload.jobs))
-    return _Task(workload, events, pairs, jobs, int((jobs.last - jobs.first).max(initial=0)))
+    longest = int((jobs.last - jobs.first).max(initial=0))
+    asleep = _hopeless(workload, longest) if workload.sharing.may_rest else NONE
+    return _Task(workload, events, pairs, jobs, longest, asleep)
+
+
+def _hopeless(workload: Workload, longest: int) -> frozenset[int]:
+    """All groups, if they could not gain what they make an event of any type cost even if they shared all their own.
+
+    None where one trial has all windows.
+    """
+    groups, code = _builder(workload).groups, workload.events.code
+    if not groups or int((workload.jobs.last - workload.jobs.first).sum()) <= TRIAL:
+        return NONE
+    looked = code[:: max(1, len(code) // LOOKED_AT)]
+    own = np.bincount(looked[looked >= 0], minlength=1 + max(one.code for one in groups))
+    gained = sum(int(own[one.code]) * _most_gained(workload, one, longest) for one in groups)
+    return frozenset(range(len(groups))) if gained <= LONGER_WAY * int(own.sum()) else NONE
+
+
+def _most_gained(workload: Workload, group: Group, longest: int) -> float:
+    """Nanoseconds that an event of the group costs less if all members share it, at most."""
+    numbers = sum(workload.accumulators[accumulator].width for accumulator, _ in group.places)
+    constants, kind = workload.sharing.constants, access_of(workload.pairs, group.condition)
+    lanes = 1 if kind == BY_TOTAL else len(set(group.inputs.values()))
+    step = constants.total
+    if kind == BY_TREE:
+        step = constants.level * (1.0 + np.log2(1.0 + longest))
+    elif kind == BY_SCAN:
+        step = constants.older * longest / 2.0
+    return float(constants.apart + step * max(numbers - lanes * group.unit, 0))
 
 
 def _plan(workload: Workload, resting: frozenset[int]) -> tuple[npt.NDArray[np.int64], tuple[Group, ...]]:
-    width = sum(accumulator.width for accumulator in workload.accumulators)
-    sharing = replace(workload.sharing, log=False)
-    key = (
-        *(tuple(accumulator.key for accumulator in workload.accumulators), tuple(workload.codes)),
-        *(workload.rows * width, sharing, resting),
-    )
-    if key not in workload.programs:
-        program, made = event_program(
+    builder = _builder(workload)
+    if resting not in builder.made:
+        program, groups = event_program(builder, workload.pairs, resting)
+        builder.made[resting] = _read_only(packed(program)), groups
+    return builder.made[resting]
+
+
+def _builder(workload: Workload) -> Builder:
+    """Made once for equal accumulators."""
+    room = workload.rows * sum(accumulator.width for accumulator in workload.accumulators)
+    sharing, programs = replace(workload.sharing, log=False), workload.programs
+    accumulators = tuple(accumulator.key for accumulator in workload.accumulators)
+    key = accumulators, tuple(workload.codes), room, sharing
+    if key not in programs:
+        programs[key] = sharing_builder(
             workload.accumulators,
             workload.codes,
             workload.predicates,
             workload.conditions,
-            workload.pairs,
-            workload.rows * width,
-            sharing=sharing,
-            resting=resting,
+            room,
+            sharing,
         )
-        workload.programs[key] = _read_only(packed(program)), made
-    plan, groups = workload.programs[key]
-    return plan, groups
+    builder: Builder = programs[key]
+    return builder
 
 
 def _read_only(value: Any) -> Any:
@@ -268,7 +311,7 @@ def _fold(task: _Task, values: Any, make: MakeArena, progress: Progress) -> Fold
             arena = _grown(arena, make(room), results)
         if program.memo.nbytes > KEPT_BYTES:
             program.memo = None
-        undecided += folded - before if resting else 0
+        undecided += folded - before if resting or task.asleep else 0
         progress.at(turns.share(end))
     decided = tuple((one.groups, one.state) for one in task.made.values() if one.groups)
     return Folded(_results(arena, task.workload.rows, whole.width), lost, folded, undecided, decided)

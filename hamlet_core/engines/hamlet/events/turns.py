@@ -2,7 +2,8 @@
 
 A group whose queries go apart all the time costs time: somebody asks who shares each burst, and each event goes a longer way
 than in a program that knows of no group. So groups are tried on some windows; those that have lost there rest, four times as
-long each time they are tried and lose again. What rests changes what a run costs, never what it answers.
+long each time they are tried and lose again, up to some 400,000 events. What rests changes what a run costs, never what it
+answers.
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ FIRST = 1 << 16
 TRIAL = 1 << 11
 """Events, added over windows, on which groups are tried; a window is never cut."""
 
-SHORTEST_REST, LONGEST_REST, GROWTH = 4, 32, 4
+SHORTEST_REST, LONGEST_REST, GROWTH = 4, 192, 4
 """Trials that a rest is as long as: first, at most, and how many times as long if a trial finds what the last one found.
-After a trial of more events, because a window has more, it is as long as the shortest.
+Of windows so large that a trial has more events, it is no longer than this in events, or else the shortest.
 """
+
+LONGER_WAY = 8.0
+"""Nanoseconds that an event takes longer in a program with groups, whether it is theirs or not; about."""
 
 MOST_SETS = 8
 """Different sets of groups that rest, for each has a program; after these only groups rest that have rested together."""
@@ -47,6 +51,7 @@ class Turns:
         self.done = np.cumsum(sizes * (1 + (sizes >> 10)))
         other = (np.diff(jobs.first) != 0) | (np.diff(jobs.last) != 0)
         self.ends: npt.NDArray[np.int64] = np.append(1 + np.flatnonzero(other), len(sizes))
+        self.folded = np.cumsum(sizes[self.ends - 1]) if len(sizes) else sizes
         self.gain = gain
         self.rests = rests and len(gain) > 0
 
@@ -80,9 +85,10 @@ class Turns:
             yield first, end, NONE
             if end == last:
                 return
-            resting = frozenset(np.flatnonzero(self.gain <= before).tolist())
+            resting = self._losers(self.gain - before, first, end)
             length = min(GROWTH * length, LONGEST_REST) if resting == lost else SHORTEST_REST
-            size = max(TRIAL * length, SHORTEST_REST * self._events(first, end))
+            trial = max(self._events(first, end), TRIAL)
+            size = min(length * trial, max(LONGEST_REST * TRIAL, SHORTEST_REST * trial))
             first, lost = end, resting
             end = self._end(first, size)
             if resting not in known and len(known) < MOST_SETS:
@@ -91,6 +97,13 @@ class Turns:
             if end == last:
                 return
             first = end
+
+    def _losers(self, gained: npt.NDArray[np.float64], first: int, end: int) -> frozenset[int]:
+        """Groups that have gained nothing in these windows; all, if what the others gained is less than the longer way."""
+        before = int(self.ends.searchsorted(first, "right"))
+        folded = self.folded[int(self.ends.searchsorted(end))] - (self.folded[before - 1] if before else 0)
+        enough = gained[gained > 0].sum() > LONGER_WAY * folded
+        return frozenset(np.flatnonzero(gained <= 0).tolist() if enough else range(len(gained)))
 
     def _events(self, first: int, end: int) -> int:
         """Events of these windows."""

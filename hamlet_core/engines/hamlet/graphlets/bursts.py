@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hamlet_core.engines.hamlet.graphlets.costs import APART_PRICE, all_go_on, continues
+from hamlet_core.engines.hamlet.graphlets.costs import APART_PRICE, all_go_on, continues, saved
 from hamlet_core.engines.hamlet.graphlets.decide import GOES_ON, choose
 from hamlet_core.engines.hamlet.graphlets.events import commit_shared, gather_shared
 from hamlet_core.engines.hamlet.graphlets.loop import fold_burst
@@ -12,7 +12,9 @@ from hamlet_core.engines.hamlet.graphlets.records import pane_of, record_for
 from hamlet_core.engines.hamlet.graphlets.settings import (
     APART,
     ASKING,
+    ASKING_TO_GO_ON,
     CONTINUE,
+    LOOKED_AT,
     MERGE,
     N_BURSTS,
     N_CARRIED,
@@ -72,6 +74,8 @@ from hamlet_core.engines.hamlet.program.layout import (
     X_FED,
     X_LANES,
     X_LEFT,
+    X_LOOKED,
+    X_RUNS,
     X_SEEN,
     X_SEEN_TO,
     X_SETS,
@@ -281,11 +285,14 @@ def _begin(
         plant_alone(arena, plan, memo, group)
         memo[state + X_STOP] = last  # what is kept for each member cannot be shared any more
     memo[state + X_BEGUN] = sets == 0
-    bound = memo[memo[M_COUNTS] + plan[about + G_CODE]] if sets == 0 and tree else found
-    saved = alone - shared if sets > 0 else 0.0
-    sharing.gain[group] += saved - ASKING - sharing.prices[APART_PRICE] * bound
     carried = own + memo[state + X_LANES] if sets > 0 else 0
     created = own if goes_on else carried
+    if sets > 0:
+        sharing.gain[group] += saved(plan, memo, sharing, group, found, own, created, carried)
+    else:
+        alone_now = memo[memo[M_COUNTS] + plan[about + G_CODE]] if tree else found
+        sharing.gain[group] -= sharing.prices[APART_PRICE] * alone_now
+    sharing.gain[group] -= ASKING_TO_GO_ON if tree and goes_on else ASKING
     sharing.count[N_BURSTS] += 1
     sharing.count[N_SHARED] += sets > 0
     sharing.count[N_CARRIED] += carried
@@ -325,6 +332,7 @@ def _decide(
             _look_ahead(plan, memo, events, group, begin, last)
         else:
             memo[state + X_LEFT], memo[state + X_DIFFERING] = memo[memo[M_COUNTS] + plan[about + G_CODE]], 0
+        _count_runs(plan, memo, events, group, begin, last)
     if sharing.settings[S_MODEL] == PAPER:
         _count_matched(plan, memo, events, group, stop)
     if some_differ:
@@ -390,6 +398,21 @@ def _look_ahead(plan: Any, memo: Any, events: Any, group: int, begin: int, last:
             left += how != NOBODY
             differing += how == SOME
     memo[state + X_LEFT], memo[state + X_DIFFERING] = left, differing
+
+
+@compiled_part
+def _count_runs(plan: Any, memo: Any, events: Any, group: int, begin: int, last: int) -> None:
+    """Count the events of the group in the next ones, and the runs of them: each ends where others end a burst."""
+    own, state = plan[plan[P_GROUP] + group * G_FIELDS + G_CODE], memo[M_GROUP] + group * GROUP_FIELDS
+    touched, seen, runs, begins = plan[P_TOUCHED] + group * plan[P_CODES], 0, 0, 1
+    for event in range(begin, min(last, begin + LOOKED_AT)):
+        code = events.code[event]
+        if code == own:
+            if agreement(plan, events, group, event) != NOBODY:
+                seen, runs, begins = seen + 1, runs + begins, 0
+        elif code >= 0 and plan[touched + code] & ENDS_BURSTS:
+            begins = 1
+    memo[state + X_LOOKED], memo[state + X_RUNS] = seen, runs
 
 
 @compiled_part

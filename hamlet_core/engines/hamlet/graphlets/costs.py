@@ -33,6 +33,7 @@ from hamlet_core.engines.hamlet.program.layout import (
     M_GROUP,
     M_LANE_SET,
     M_MARK,
+    M_NEW_SET,
     M_SET_OF,
     P_GROUP,
     P_MEMBERS,
@@ -43,6 +44,8 @@ from hamlet_core.engines.hamlet.program.layout import (
     X_FED,
     X_LANES,
     X_LEFT,
+    X_LOOKED,
+    X_RUNS,
     X_SEEN,
     X_SETS,
 )
@@ -132,7 +135,14 @@ def shared_price(
     cost += sharing.prices[PRODUCT] * numbers * carried * (1 + own) + sharing.prices[MIXED] * own
     if plan[about + G_KIND] == BY_TREE:
         cost += sharing.prices[CLEAR] * stored * created * unit
-    return cost + sharing.prices[GRAPHLET]  # type: ignore[no-any-return]
+    bursts = 1.0 + (_later_bursts(memo, state, found) if plan[about + G_KIND] != BY_TOTAL else 0.0)
+    return cost + sharing.prices[GRAPHLET] * bursts  # type: ignore[no-any-return]
+
+
+@compiled_part
+def _later_bursts(memo: Any, state: int, found: int) -> float:
+    """Bursts in which the events come that stand behind the one in hand in the window, about."""
+    return (memo[state + X_LEFT] - found) * memo[state + X_RUNS] / max(memo[state + X_LOOKED], 1)  # type: ignore[no-any-return]
 
 
 @compiled_part
@@ -188,8 +198,32 @@ def all_go_on(plan: Any, memo: Any, sharing: Any, group: int, found: int) -> tup
     later, more = left - found, np.float64(memo[state + X_DIFFERING])
     moved = np.float64(found) * lanes + later * (lanes + more / 2.0)
     shared = sharing.prices[STEP] * plan[about + G_UNIT] * moved
-    shared += sharing.prices[PRODUCT] * numbers * lanes + sharing.prices[GRAPHLET]
+    shared += sharing.prices[PRODUCT] * numbers * lanes
+    shared += sharing.prices[GRAPHLET] * (1.0 + _later_bursts(memo, state, found))
     return shared < alone, shared, alone
+
+
+@compiled_part
+def saved(
+    plan: Any,
+    memo: Any,
+    sharing: Any,
+    group: int,
+    found: int,
+    own: int,
+    created: int,
+    carried: int,
+) -> Any:
+    """What the burst in hand costs less than in a program without the group; the sets are those of `M_NEW_SET`."""
+    about, prices = plan[P_GROUP] + group * G_FIELDS, sharing.prices
+    single, numbers = size_of(plan, memo, group, memo[M_NEW_SET] + plan[about + G_MEMBER_AT], -1)
+    numbers, unit = plan[about + G_SIZE] - numbers, plan[about + G_UNIT]
+    gained = found * prices[STEP] * (numbers - unit * carried)
+    gained += found * (prices[APART_PRICE] if single == 0 else -prices[MIXED])
+    gained -= prices[PRODUCT] * numbers * carried * (1 + own) + prices[MIXED] * own + prices[GRAPHLET]
+    if plan[about + G_KIND] == BY_TREE:
+        gained -= prices[CLEAR] * memo[memo[M_COUNTS] + plan[about + G_CODE]] * created * unit
+    return gained
 
 
 @compiled_part

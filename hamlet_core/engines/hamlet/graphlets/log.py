@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet_core.engines.hamlet.graphlets.settings import (
@@ -66,54 +67,83 @@ class Decided:
         work.merges += int(count[N_MERGES])
         work.decision_seconds += int(count[N_CYCLES]) * seconds_per_cycle()
 
-    def table(
-        self, names: Sequence[str], attributes: Sequence[str], partitioning: Partitioning, stream: Stream
-    ) -> pa.Table:
-        """The log, of `DECISION_SCHEMA`; `names` are those of the queries, `attributes` make the partitions."""
-        record, cost = self.state.record, self.state.cost
-        whole = int(self.state.count[N_RECORDS]) if len(record) else 0
-        places = np.concatenate([np.arange(whole), ROOM + np.flatnonzero(record[ROOM:, R_BURSTS])])
-        taken, told = record[places], places < ROOM
-        groups = taken[:, R_GROUP]
-        numbers = np.searchsorted(partitioning.bounds, taken[told, R_EVENT], "right") - 1
-        distinct, partition = np.unique(numbers, return_inverse=True)
-        columns = {
-            "pane": of_numbers(taken[:, R_PANE] * self.pane + self.origin),
-            "partition": _texts(partition_texts(stream, attributes, partitioning, distinct), partition, told),
-            "kleene": _texts([f"{one.type}+" for one in self.groups], groups),
-            "burst": of_numbers(taken[:, R_BURST], null=~told),
-            "candidates": _texts(
-                [", ".join(_names(names, one, range(len(one.places)))) for one in self.groups], groups
-            ),
-            "queries": self._queries(names, taken, told),
-            "outcome": _texts([one.value for one in OUTCOMES], taken[:, R_OUTCOME]),
-            "reason": _texts([one.value for one in REASONS], taken[:, R_REASON]),
-            "cost_shared": of_numbers(cost[places, R_SHARED]),
-            "cost_alone": of_numbers(cost[places, R_ALONE]),
-        }
-        summed = {
-            "bursts": R_BURSTS,
-            "events": R_EVENTS,
-            "snapshots_created": R_CREATED,
-            "snapshots_carried": R_CARRIED,
-        }
-        columns |= {name: of_numbers(taken[:, field]) for name, field in summed.items()}
-        return pa.Table.from_arrays([columns[name] for name in DECISION_SCHEMA.names], schema=DECISION_SCHEMA)
+    def written(self) -> npt.NDArray[np.int64]:
+        """Which records say something: those of single decisions, then the summaries."""
+        record = self.state.record
+        single = np.arange(int(self.state.count[N_RECORDS]) if len(record) else 0)
+        return np.concatenate([single, ROOM + np.flatnonzero(record[ROOM:, R_BURSTS])])
 
-    def _queries(self, names: Sequence[str], taken: Any, told: Any) -> Any:
-        """The sets that share; of a summary "" where nobody does, else NULL."""
-        texts: dict[bytes, int] = {}
-        known: list[str] = []
-        numbers = np.zeros(len(taken), np.int64)
-        for place in np.flatnonzero(told).tolist():
-            one = taken[place]
-            key = one[[R_GROUP, *range(R_LABELS, len(one))]].tobytes()
-            if key not in texts:
-                texts[key] = len(known)
-                known.append(_sets(names, self.groups[int(one[R_GROUP])], one[R_LABELS:].tolist()))
-            numbers[place] = texts[key]
-        numbers[~told] = len(known)
-        return _texts([*known, ""], numbers, told | (taken[:, R_CARRIED] == 0))
+
+def log_of(
+    passes: Sequence[Decided],
+    names: Sequence[str],
+    attributes: Sequence[str],
+    partitioning: Partitioning,
+    stream: Stream,
+) -> pa.Table:
+    """What passes over one class decided, of `DECISION_SCHEMA`.
+
+    `names` are those of the queries, `attributes` make the partitions.
+    """
+    kept = [(one, places) for one in passes if len(places := one.written())]
+    if not kept:
+        return DECISION_SCHEMA.empty_table()
+    groups = [group for one, _ in kept for group in one.groups]
+    taken, cost = _stacked(kept), np.concatenate([one.state.cost[places] for one, places in kept])
+    told = np.concatenate([places < ROOM for _, places in kept])
+    sizes = [len(places) for _, places in kept]
+    pane, origin = (
+        np.repeat(of, sizes) for of in zip(*((one.pane, one.origin) for one, _ in kept), strict=True)
+    )
+    group = taken[:, R_GROUP]
+    numbers = np.searchsorted(partitioning.bounds, taken[told, R_EVENT], "right") - 1
+    distinct, partition = np.unique(numbers, return_inverse=True)
+    columns = {
+        "pane": of_numbers(taken[:, R_PANE] * pane + origin),
+        "partition": _texts(partition_texts(stream, attributes, partitioning, distinct), partition, told),
+        "kleene": _texts([f"{one.type}+" for one in groups], group),
+        "burst": of_numbers(taken[:, R_BURST], null=~told),
+        "candidates": _texts(
+            [", ".join(_names(names, one, range(len(one.places)))) for one in groups], group
+        ),
+        "queries": _queries(names, groups, taken, told),
+        "outcome": _texts([one.value for one in OUTCOMES], taken[:, R_OUTCOME]),
+        "reason": _texts([one.value for one in REASONS], taken[:, R_REASON]),
+        "cost_shared": of_numbers(cost[:, R_SHARED]),
+        "cost_alone": of_numbers(cost[:, R_ALONE]),
+    }
+    summed = {
+        "bursts": R_BURSTS,
+        "events": R_EVENTS,
+        "snapshots_created": R_CREATED,
+        "snapshots_carried": R_CARRIED,
+    }
+    columns |= {name: of_numbers(taken[:, field]) for name, field in summed.items()}
+    return pa.Table.from_arrays([columns[name] for name in DECISION_SCHEMA.names], schema=DECISION_SCHEMA)
+
+
+def _stacked(kept: Sequence[tuple[Decided, npt.NDArray[np.int64]]]) -> npt.NDArray[np.int64]:
+    """The records that are kept, with the groups of all numbered one after the other; no member beyond a group's last."""
+    width = max(one.state.record.shape[1] for one, _ in kept)
+    stacked = np.full((sum(len(places) for _, places in kept), width), -1, np.int64)
+    row = groups = 0
+    for one, places in kept:
+        own = stacked[row : row + len(places)]
+        own[:, : one.state.record.shape[1]] = one.state.record[places]
+        own[:, R_GROUP] += groups
+        row, groups = row + len(places), groups + len(one.groups)
+    return stacked
+
+
+def _queries(names: Sequence[str], groups: Sequence[Group], taken: Any, told: Any) -> Any:
+    """The sets that share; of a summary "" where nobody does, else NULL."""
+    rows = np.ascontiguousarray(taken[told][:, [R_GROUP, *range(R_LABELS, taken.shape[1])]])
+    whole = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()  # a row is a value
+    _, first, of_row = np.unique(whole, return_index=True, return_inverse=True)
+    known = [_sets(names, groups[group], labels) for group, *labels in rows[first].tolist()]
+    numbers = np.full(len(taken), len(known), np.int64)
+    numbers[told] = of_row
+    return _texts([*known, ""], numbers, told | (taken[:, R_CARRIED] == 0))
 
 
 def _texts(texts: Sequence[str], numbers: Any, known: Any = None) -> Any:

@@ -34,8 +34,12 @@ OUTCOMES, REASONS = tuple(Outcome), tuple(Reason)
 OPEN, CONTINUE, SPLIT, MERGE, APART = (OUTCOMES.index(one) for one in Outcome)
 
 
-ASKING = 1_000.0
-"""Nanoseconds that a decision takes, about."""
+ASKING, ASKING_TO_GO_ON = 1_000.0, 60.0
+"""Nanoseconds that a decision takes, about; and one that an open graphlet of a tree or scan goes on."""
+
+
+LOOKED_AT = 512
+"""Events of a window by which it is told how long its bursts are."""
 
 
 class SharingState(NamedTuple):
@@ -65,13 +69,15 @@ def sharing_state(options: Sharing, groups: int, members: int, pane: int, origin
     settings[S_CHOICE] = 0 if options.choice == "guarded" else 1
     settings[S_LOG], settings[S_PANE], settings[S_ORIGIN] = options.log, pane, origin
     room = ROOM + groups * len(OUTCOMES) * len(REASONS) if groups and options.log else 0
+    record, cost = np.empty((room, R_LABELS + members), np.int64), np.empty((room, 2))
+    record[ROOM:], cost[ROOM:] = 0, 0.0  # the others are as they are taken
     return SharingState(
         settings,
         prices_of(options.constants),
         np.zeros(COUNTS_KEPT, np.int64),
         np.zeros(COUNTS_KEPT, np.int64),
-        np.zeros((room, R_LABELS + members), np.int64),
-        np.zeros((room, 2)),
+        record,
+        cost,
         np.zeros(groups),
     )
 

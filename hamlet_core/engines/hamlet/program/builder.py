@@ -45,29 +45,36 @@ ClassKey: TypeAlias = tuple[int, int, int, int, int]
 
 
 def event_program(
+    found: Builder, pairs: PairTables, resting: Collection[int] = ()
+) -> tuple[EventProgram, tuple[Group, ...]]:
+    """The program of the accumulators of one class, of which `sharing_builder` has found what may be shared.
+
+    Returned second are the groups of positions that may share graphlets, without those that are `resting`, whose positions
+    go apart.
+    """
+    builder = found.without(resting)
+    builder.arrange()
+    builder.collect(pairs)
+    return builder.program(pairs), tuple(builder.groups)
+
+
+def sharing_builder(
     accumulators: Sequence[Accumulator],
     codes: Mapping[str, int],
     predicates: Predicates,
     conditions: Conditions,
-    pairs: PairTables,
     first_free: int,
-    *,
     sharing: Sharing,
-    resting: Collection[int] = (),
-) -> tuple[EventProgram, tuple[Group, ...]]:
-    """The program of accumulators of one class; its state begins at `first_free`, behind the rows of results.
+) -> Builder:
+    """What the accumulators of one class may share; their state begins at `first_free`, behind the rows of results.
 
     `codes` are those of `Events.code`; types that are not among them never come. `sharing` says whether equal totals
-    are one, and which groups of positions may share graphlets; these are the second that is returned, without those that
-    are `resting`, whose positions go apart.
+    are one, and which groups of positions may share graphlets.
     """
     builder = builder_of(accumulators, codes, predicates, conditions, first_free)
     builder.find_equals(sharing.equals)
     builder.find_groups(sharing)
-    builder.groups = [group for number, group in enumerate(builder.groups) if number not in resting]
-    builder.arrange()
-    builder.collect(pairs)
-    return builder.program(pairs), tuple(builder.groups)
+    return builder
 
 
 def grouped_accumulators(
@@ -78,9 +85,7 @@ def grouped_accumulators(
     sharing: Sharing,
 ) -> set[int]:
     """The accumulators of which some position is in a group."""
-    builder = builder_of(accumulators, codes, predicates, conditions, 0)
-    builder.find_equals(sharing.equals)
-    builder.find_groups(sharing)
+    builder = sharing_builder(accumulators, codes, predicates, conditions, 0, sharing)
     grouped = {place for group in builder.groups for place in group.places}
     return {place[0] for place, first in builder.same.items() if first in grouped}
 
@@ -91,18 +96,18 @@ def builder_of(
     predicates: Predicates,
     conditions: Conditions,
     first_free: int,
-) -> _Builder:
+) -> Builder:
     """The tables of a class before anything is known of them; types that never come get codes, too."""
     known = dict(codes)
     for accumulator in accumulators:
         for name in sorted(accumulator.analysed.automaton.types()):
             known.setdefault(name, max(known.values(), default=-1) + 1)
     folds = Folds(Lookup(known, predicates, conditions))
-    return _Builder(accumulators, folds, max(known.values(), default=-1) + 1, first_free)
+    return Builder(accumulators, folds, max(known.values(), default=-1) + 1, first_free)
 
 
 @dataclass(slots=True)
-class _Builder:
+class Builder:
     """Mutable: the tables of one class while they grow."""
 
     accumulators: Sequence[Accumulator]
@@ -114,6 +119,8 @@ class _Builder:
     same: dict[Place, Place] = field(default_factory=dict)
     """Every position of an accumulator -> the one whose totals it has; the rest of the tables knows the latter alone."""
     groups: list[Group] = field(default_factory=list)
+    made: dict[frozenset[int], tuple[Any, tuple[Group, ...]]] = field(default_factory=dict)
+    """By the groups that rest: the program, packed, and the other groups."""
     blocks: list[tuple[int, int]] = field(default_factory=list)
     """(code, group or -1)"""
     place: dict[Place, tuple[int, int]] = field(default_factory=dict)
@@ -131,6 +138,11 @@ class _Builder:
     """Column -> address of the attribute of the event in hand."""
     queues: dict[Total, int] = field(default_factory=dict)
     """Totals at gaps that a match may end in part -> number"""
+
+    def without(self, resting: Collection[int]) -> Builder:
+        """The same before anything has a place, without some of the groups."""
+        groups = [group for number, group in enumerate(self.groups) if number not in resting]
+        return Builder(self.accumulators, self.folds, self.size, self.top, self.same, groups)
 
     def take(self, count: int) -> int:
         """Room for so many numbers."""

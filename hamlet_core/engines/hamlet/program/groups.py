@@ -86,11 +86,20 @@ class Finder:
     def groups(self, *, everywhere: bool) -> list[Group]:
         """Groups of two or more; `everywhere`: also where nothing can be gained."""
         self._read()
-        inputs = _Inputs(self.accumulators, self.numbers, self.folds)
+        beside: dict[Place, list[Edge]] = defaultdict(list)
+        for edge in self.edges:
+            for place in {*edge[:2]}:
+                beside[place].append(edge)
         found: dict[Any, list[Place]] = defaultdict(list)
         for place in dict.fromkeys(self.same[one] for one in self.same):
-            if (key := self._key(place)) is not None:
+            if (key := self._key(place, beside[place])) is not None:
                 found[key].append(place)
+        found = {key: places for key, places in found.items() if len(places) > 1}
+        if not found:
+            return []
+        around = (edge for places in found.values() for place in places for edge in beside[place])
+        numbers = sorted({place[0] for edge in around for place in edge[:2]})
+        inputs = _Inputs(self.accumulators, numbers, self.folds)
         made = [
             self._group(key, sorted(places, key=self._bit)[first : first + MOST_MEMBERS], inputs)
             for key, places in found.items()
@@ -127,13 +136,13 @@ class Finder:
         if gap != NO_GAP and not self.folds.is_brief(gap):
             self.barred.add(place)
 
-    def _key(self, place: Place) -> tuple[Any, ...] | None:
-        """What members of a group have in common; None: the place is in no group."""
+    def _key(self, place: Place, edges: Sequence[Edge]) -> tuple[Any, ...] | None:
+        """What members of a group have in common, of a place and its edges; None: the place is in no group."""
         if place in self.barred:
             return None
         code = self._code(place)
-        loops = [one[2:] for one in self.edges if one[0] == one[1] == place]
-        beside = [one for one in self.edges if place in one[:2] and one[0] != one[1]]
+        loops = [one[2:] for one in edges if one[0] == one[1]]
+        beside = [one for one in edges if one[0] != one[1]]
         if len(loops) != 1 or loops[0][0] != NO_GAP:
             return None
         for source, target, _, condition in beside:

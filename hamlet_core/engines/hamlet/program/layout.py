@@ -74,7 +74,7 @@ _MEMO_HEAD = 56
 # Fields of the state of a group.
 (X_STOP, X_SETS, X_LANES, X_GATHERED, X_PENDING, X_ALONE, X_BEGUN, X_EVENTS, X_FED, X_STRIDE) = range(10)
 (X_SEEN, X_SEEN_TO, X_LEFT, X_DIFFERING, X_PLANTED, X_BURST, X_RECORD, X_DONE) = range(10, 18)
-GROUP_FIELDS = 18
+(X_LOOKED, X_RUNS, GROUP_FIELDS) = range(18, 21)
 
 T_SET, T_TIME, T_ROW, T_ADDRESS, T_MEMBERS, T_NEXT, T_FIELDS = range(7)
 """Fields of a standing."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from itertools import accumulate
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -171,15 +173,18 @@ class EventProgram(NamedTuple):
 
 def rows(size: int, items: Iterable[tuple[int, ...]], width: int) -> Rows:
     """Tuples (i, ...) sorted by i (stable) into `Rows`, without the i."""
-    ordered = sorted(items, key=lambda item: item[0])
-    counts = np.bincount(np.array([item[0] for item in ordered], np.int64), minlength=size)
-    start = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    return Rows(start, table((item[1:] for item in ordered), width))
+    ordered = sorted(items, key=itemgetter(0))
+    counts = [0] * size
+    for item in ordered:
+        counts[item[0]] += 1
+    start = np.array(list(accumulate(counts, initial=0)), np.int64)
+    return Rows(start, table([item[1:] for item in ordered], width))
 
 
 def table(items: Iterable[Sequence[int]], width: int) -> Any:
     """Tuples as an array of two dimensions."""
-    return np.array(list(items), np.int64).reshape(-1, width)
+    listed = items if isinstance(items, list) else list(items)
+    return np.array(listed, np.int64) if listed else np.zeros((0, width), np.int64)
 
 
 def masks_of(bits: Iterable[int]) -> list[tuple[int, int]]:

@@ -9,10 +9,14 @@ import pyarrow as pa
 import pytest
 
 from hamlet_core.describe.sharing import decided_lines
-from hamlet_core.engines.hamlet.events import turns
+from hamlet_core.engines.hamlet.events import fold, turns
 from hamlet_core.engines.hamlet.events.turns import Turns
 from hamlet_core.engines.hamlet.input.frame import Jobs
 from hamlet_core.sharing.options import Sharing
+
+
+MUCH = 1e6
+"""More than it costs to ask."""
 
 
 def jobs(*windows: tuple[int, int]) -> Jobs:
@@ -73,14 +77,20 @@ def test_a_group_that_loses_rests_for_longer_each_time_it_is_tried() -> None:
     assert found[-1][1] == 60
 
 
-def test_a_rest_is_four_times_as_long_as_a_trial_of_large_windows() -> None:
-    found = taken(tumbling(20, size=500), lambda *_: [-1.0], 1)
+def test_a_rest_of_large_windows_grows_until_it_has_many_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most 3,840 events here; but four windows, however large they are."""
+    found = taken(tumbling(30, size=500), lambda *_: [-1.0], 1)
+    assert [(end - first, resting) for first, end, resting in found[:5]] == [
+        (1, []), (4, [0]), (1, []), (8, [0]), (1, []),
+    ]  # fmt: skip
+    monkeypatch.setattr(turns, "LONGEST_REST", 8)
+    found = taken(tumbling(30, size=500), lambda *_: [-1.0], 1)
     assert [(end - first, resting) for first, end, resting in found[:4]] == [(1, []), (4, [0])] * 2
 
 
 def test_a_group_that_gains_again_shares_again() -> None:
     """It loses in the first hundred windows, and rests; a trial behind them shows that it gains."""
-    found = taken(tumbling(400), lambda first, _: [-1.0 if first < 100 else 1.0, 1.0], 2)
+    found = taken(tumbling(400), lambda first, _: [-1.0 if first < 100 else MUCH, MUCH], 2)
     assert {tuple(resting) for _, _, resting in found} == {(), (0,)}
     last = max(end for _, end, resting in found if resting)
     assert 100 <= last <= 100 + turns.LONGEST_REST * 2 + 2
@@ -88,8 +98,21 @@ def test_a_group_that_gains_again_shares_again() -> None:
 
 
 def test_only_the_groups_that_lose_rest() -> None:
-    found = taken(tumbling(40), lambda *_: [1.0, -1.0, 0.0], 3)
+    found = taken(tumbling(40), lambda *_: [MUCH, -1.0, 0.0], 3)
     assert {tuple(resting) for _, _, resting in found} == {(), (1, 2)}
+
+
+def test_all_rest_if_some_gain_less_than_the_longer_way_of_every_event_costs() -> None:
+    """A trial has two windows of 10 events, or one that three jobs have in common: it is folded once."""
+    for windows, folded in (
+        (tumbling(40), 20),
+        (jobs(*((10 * at, 10 * at + 10) for at in range(40) for _ in range(3))), 10),
+    ):
+        most = folded * turns.LONGER_WAY
+        enough = taken(windows, lambda *_: [most / 2, -9.0, most / 2 + 1.0], 3)
+        assert {tuple(resting) for _, _, resting in enough} == {(), (1,)}
+        little = taken(windows, lambda *_: [most / 2, -9.0, most / 2], 3)
+        assert {tuple(resting) for _, _, resting in little} == {(), (0, 1, 2)}
 
 
 def test_few_different_sets_of_groups_rest() -> None:
@@ -100,7 +123,7 @@ def test_few_different_sets_of_groups_rest() -> None:
     for _, _, resting in Turns(tumbling(4_000), gain, rests=True):
         if trial:
             assert not resting
-            change = draw.choice([-1.0, 1.0], 7)
+            change = draw.choice([-1.0, MUCH], 7)
             gain += change
             lost = frozenset(np.flatnonzero(change < 0).tolist())
         else:
@@ -141,6 +164,8 @@ def test_a_rest_changes_no_answer(arithmetic: str, monkeypatch: pytest.MonkeyPat
     from hamlet_core import execute
 
     events = stream(600)
+    monkeypatch.setattr(fold, "LONGER_WAY", 0.0)
+    monkeypatch.setattr(turns, "LONGEST_REST", 4)
     with monkeypatch.context() as patched:
         patched.setattr(Sharing, "may_rest", False)
         awake = execute(WORKLOAD, events, arithmetic=arithmetic)
@@ -159,6 +184,50 @@ def test_a_rest_changes_no_answer(arithmetic: str, monkeypatch: pytest.MonkeyPat
     assert 0 < rested.counters.undecided_events < rested.counters.kernel_events
     assert 0 < rested.counters.decided_bursts < awake.counters.decided_bursts
     assert sum(rested.decisions["bursts"].to_pylist()) == rested.counters.decided_bursts
-    resting = f"resting        {rested.counters.undecided_events:,} events, while groups rested that had lost by sharing"
+    resting = f"resting        {rested.counters.undecided_events:,} events, while groups rested that lose by sharing"
     assert resting in list(decided_lines(rested))
     assert not any(line.startswith("resting") for line in decided_lines(awake))
+
+
+def beside_others(count: int, own: float) -> pa.Table:
+    """A stream of which a share is B, in runs of 50."""
+    draw = np.random.default_rng(8)
+    runs = np.where(draw.random(count // 50) < own, "B", "A")
+    kinds = np.repeat(runs, 50)
+    kinds[::50] = draw.choice(list("ACD"), len(kinds[::50]))
+    return pa.table(
+        {"time": np.arange(len(kinds)), "type": kinds.tolist(), "v": draw.integers(0, 30, len(kinds))}
+    )
+
+
+ORDERED = "\n".join(
+    f"q{number}: RETURN COUNT(*) PATTERN SEQ({kind} p, B b+) WHERE b.v < NEXT(b).v WITHIN 500 s"
+    for number, kind in enumerate("ACD")
+)
+
+
+@pytest.mark.parametrize(("own", "tried"), [(0.1, False), (0.9, True)])
+def test_groups_that_have_few_of_the_events_are_never_tried(own: float, tried: bool) -> None:
+    from hamlet_core import execute
+
+    few = execute(ORDERED, beside_others(20_000, own))
+    assert (few.counters.decided_bursts > 0) is tried
+    assert (few.counters.undecided_events == few.counters.kernel_events > 0) is not tried
+    assert (len(few.decisions) > 0) is tried
+    said = list(decided_lines(few))[1]
+    assert (
+        said.startswith("bursts")
+        if tried
+        else said
+        == (
+            f"nothing: in {few.counters.undecided_events:,} events sharing could not gain what it costs to ask"
+        )
+    )
+    assert few.results == execute(ORDERED, beside_others(20_000, own), policy="always").results
+
+
+def test_a_stream_that_one_trial_covers_is_always_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hamlet_core import execute
+
+    monkeypatch.setattr(turns, "TRIAL", fold.TRIAL)
+    assert execute(ORDERED, beside_others(2_000, 0.2)).counters.decided_bursts > 0

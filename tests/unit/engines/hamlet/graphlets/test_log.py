@@ -10,7 +10,7 @@ import hamlet_core
 from hamlet_core.engines.hamlet import engine
 from hamlet_core.engines.hamlet.graphlets.settings import ROOM
 from hamlet_core.sharing.costs import Constants, Paper
-from hamlet_core.sharing.options import CHOICES, COST_MODELS
+from hamlet_core.sharing.options import CHOICES, COST_MODELS, Sharing
 from hamlet_core.streams import bursty
 from hamlet_core.streams.w50 import w50
 from hamlet_core.windows import WindowSpec
@@ -73,6 +73,7 @@ def test_the_log_of_a_run_is_bounded(monkeypatch):
     """Whatever the number of passes and panes: what is too much is added up, and nothing is lost."""
     rows = [(time, "AC"[time % 2] if time % 3 == 0 else "B", time % 5) for time in range(900)]
     text = PAIR.format("WHERE b.v < NEXT(b).v WITHIN 30 s SLIDE 10 s")
+    monkeypatch.setattr(Sharing, "may_rest", False)
     whole = hamlet_core.execute(text, stream(rows))
     assert len(whole.decisions) > 80
     monkeypatch.setattr(engine, "MOST_DECISIONS", 40)
@@ -158,3 +159,14 @@ def test_nothing_is_decided_where_nothing_can_be_gained(text, model):
 def test_always_decides_the_same_queries(text):
     done = hamlet_core.execute(text, BURSTS, policy="always")
     assert done.counters.decided_bursts == sum(done.decisions["bursts"].to_pylist()) > 0
+
+
+@pytest.mark.parametrize(("length", "shares"), [(1, False), (100, True)])
+def test_a_tree_is_shared_where_its_bursts_are_long(monkeypatch, length, shares):
+    """To open and close graphlets costs as much for a burst of one event as for a long one: all of a window are priced."""
+    monkeypatch.setattr(Sharing, "may_rest", False)
+    kinds = (["A"] + ["B"] * length + ["C"] + ["B"] * length) * (1_000 // length)
+    rows = [(time, kind, time % 5) for time, kind in enumerate(kinds)]
+    done = hamlet_core.execute(PAIR.format("WHERE b.v < NEXT(b).v WITHIN 500 s"), stream(rows)).counters
+    assert done.decided_bursts > 0
+    assert (done.shared_bursts > 0) is shares
