@@ -54,8 +54,8 @@ KEPT_BYTES = 1 << 22
 its windows.
 """
 
-LOOKED_AT = 1 << 12
-"""Events by which it is told how many of them a group might share."""
+LOOKED_AT, PIECES = 512, 8
+"""Events in a row, and how often, by which it is told how many of all a group might share."""
 
 _STANDINGS = 1024
 _FIELDS = frozenset({"mantissa", "exponent", "value", "residue", "key"})
@@ -219,7 +219,8 @@ def _hopeless(workload: Workload, longest: int) -> frozenset[int]:
     groups, code = _builder(workload).groups, workload.events.code
     if not groups or int((workload.jobs.last - workload.jobs.first).sum()) <= TRIAL:
         return NONE
-    looked = code[:: max(1, len(code) // LOOKED_AT)]
+    begins = np.linspace(0, max(len(code) - LOOKED_AT, 0), PIECES).astype(np.int64)
+    looked = np.concatenate([code[begin : begin + LOOKED_AT] for begin in begins.tolist()])
     own = np.bincount(looked[looked >= 0], minlength=1 + max(one.code for one in groups))
     gained = sum(int(own[one.code]) * _most_gained(workload, one, longest) for one in groups)
     return frozenset(range(len(groups))) if gained <= LONGER_WAY * int(own.sum()) else NONE

@@ -87,7 +87,7 @@ def log_of(
     """
     kept = [(one, places) for one in passes if len(places := one.written())]
     if not kept:
-        return DECISION_SCHEMA.empty_table()
+        return pa.Table.from_batches([], DECISION_SCHEMA)  # empty_table would import pandas
     groups = [group for one, _ in kept for group in one.groups]
     taken, cost = _stacked(kept), np.concatenate([one.state.cost[places] for one, places in kept])
     told = np.concatenate([places < ROOM for _, places in kept])

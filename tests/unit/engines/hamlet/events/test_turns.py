@@ -14,9 +14,13 @@ from hamlet_core.engines.hamlet.events.turns import Turns
 from hamlet_core.engines.hamlet.input.frame import Jobs
 from hamlet_core.sharing.options import Sharing
 
-
 MUCH = 1e6
 """More than it costs to ask."""
+
+
+def constant(gains: list[float]) -> Callable[[int, int], list[float]]:
+    """The same gains in every trial."""
+    return lambda *_: gains
 
 
 def jobs(*windows: tuple[int, int]) -> Jobs:
@@ -109,9 +113,10 @@ def test_all_rest_if_some_gain_less_than_the_longer_way_of_every_event_costs() -
         (jobs(*((10 * at, 10 * at + 10) for at in range(40) for _ in range(3))), 10),
     ):
         most = folded * turns.LONGER_WAY
-        enough = taken(windows, lambda *_: [most / 2, -9.0, most / 2 + 1.0], 3)
+        gains = [most / 2, -9.0, most / 2 + 1.0]
+        enough = taken(windows, constant(gains), 3)
         assert {tuple(resting) for _, _, resting in enough} == {(), (1,)}
-        little = taken(windows, lambda *_: [most / 2, -9.0, most / 2], 3)
+        little = taken(windows, constant([*gains[:2], most / 2]), 3)
         assert {tuple(resting) for _, _, resting in little} == {(), (0, 1, 2)}
 
 
@@ -231,3 +236,11 @@ def test_a_stream_that_one_trial_covers_is_always_tried(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(turns, "TRIAL", fold.TRIAL)
     assert execute(ORDERED, beside_others(2_000, 0.2)).counters.decided_bursts > 0
+
+
+def test_a_stream_whose_types_alternate_is_not_taken_for_one_without_them() -> None:
+    from hamlet_core import execute
+
+    kinds = ["A" if place % 16 == 0 else "B" for place in range(1 << 16)]
+    events = pa.table({"time": np.arange(len(kinds)), "type": kinds, "v": np.arange(len(kinds)) % 7})
+    assert execute(ORDERED, events).counters.decided_bursts > 0
