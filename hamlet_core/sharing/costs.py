@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass, field
 from math import log2
 from typing import Protocol
 
-from hamlet_core.sharing.burst import Access, Burst, QuerySet
+from hamlet_core.sharing.burst import Access, Burst, QuerySet, Storage
 
 
 class CostModel(Protocol):
@@ -88,9 +88,8 @@ class Measured:
     def __init__(self, constants: Constants = Constants()) -> None:
         self.constants = constants
 
-    def step(self, burst: Burst) -> float:
+    def step(self, kept: Storage) -> float:
         """What an event pays for each number of its element, or of its coefficients."""
-        kept = burst.storage
         if kept.access is Access.TOTAL:
             return self.constants.total
         if kept.access is Access.TREE:
@@ -108,7 +107,7 @@ class Measured:
         ):  # nobody counted theirs: as often as in this burst, or a little more
             later = min(later, kept.later_events * (own + 0.5) / (burst.burst_events + 1.0))
         lanes = burst.burst_events * carried + kept.later_events * (carried + later / 2.0)
-        cost = self.step(burst) * kept.lane_numbers * lanes
+        cost = self.step(kept) * kept.lane_numbers * lanes
         cost += constants.product * burst.numbers(queries) * carried * (1 + own) + constants.mixed * own
         if kept.access is Access.TREE:
             cost += constants.clear * kept.stored * created * kept.lane_numbers
@@ -116,7 +115,8 @@ class Measured:
 
     def alone(self, burst: Burst, queries: QuerySet) -> float:
         """Each query's numbers through all events."""
-        return self.step(burst) * burst.numbers(queries) * (burst.burst_events + burst.storage.later_events)
+        kept = burst.storage
+        return self.step(kept) * burst.numbers(queries) * (burst.burst_events + kept.later_events)
 
     def beside(self, burst: Burst, sets: Sequence[QuerySet], *, continuing: bool) -> float:
         """To find the way of each event, and to split: what a tree or scan holds is multiplied out for every query."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import re
 import subprocess
@@ -66,6 +67,12 @@ def test_block_runs(block: Block, tmp_path: Path) -> None:
     if block.language == "sh":
         assert "7 trends" in shown
         assert re.search(r"COUNT\(\*\) +7\n", shown)
+
+
+def test_values_of_every_stage_are_those_that_the_page_shows() -> None:
+    found = doctest.testfile(str(ROOT / "docs" / "architecture.md"), module_relative=False, encoding="utf-8")
+    assert found.failed == 0
+    assert found.attempted > 20
 
 
 @pytest.mark.parametrize("block", marked("run-warehouse"), ids=lambda block: block.page)

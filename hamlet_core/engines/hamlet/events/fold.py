@@ -40,6 +40,8 @@ from hamlet_core.language.syntax import Attribute, Expression
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.pair_tables import PairTables
 from hamlet_core.progress import UNWATCHED, Progress
+from hamlet_core.sharing.burst import Access, Storage
+from hamlet_core.sharing.costs import Measured
 from hamlet_core.sharing.options import Sharing
 from hamlet_core.table.columns import frozen
 
@@ -58,6 +60,7 @@ LOOKED_AT, PIECES = 512, 8
 """Events in a row, and how often, by which it is told how many of all a group might share."""
 
 _STANDINGS = 1024
+_ACCESS = {BY_TOTAL: Access.TOTAL, BY_TREE: Access.TREE, BY_SCAN: Access.SCAN}
 _FIELDS = frozenset({"mantissa", "exponent", "value", "residue", "key"})
 """Fields of arenas with an entry per number."""
 
@@ -229,14 +232,10 @@ def _hopeless(workload: Workload, longest: int) -> frozenset[int]:
 def _most_gained(workload: Workload, group: Group, longest: int) -> float:
     """Nanoseconds that an event of the group costs less if all members share it, at most."""
     numbers = sum(workload.accumulators[accumulator].width for accumulator, _ in group.places)
-    constants, kind = workload.sharing.constants, access_of(workload.pairs, group.condition)
-    lanes = 1 if kind == BY_TOTAL else len(set(group.inputs.values()))
-    step = constants.total
-    if kind == BY_TREE:
-        step = constants.level * (1.0 + np.log2(1.0 + longest))
-    elif kind == BY_SCAN:
-        step = constants.older * longest / 2.0
-    return float(constants.apart + step * max(numbers - lanes * group.unit, 0))
+    constants, access = workload.sharing.constants, _ACCESS[access_of(workload.pairs, group.condition)]
+    lanes = 1 if access is Access.TOTAL else len(set(group.inputs.values()))
+    step = Measured(constants).step(Storage(access, stored=longest))
+    return constants.apart + step * max(numbers - lanes * group.unit, 0)
 
 
 def _plan(workload: Workload, resting: frozenset[int]) -> tuple[npt.NDArray[np.int64], tuple[Group, ...]]:

@@ -216,11 +216,11 @@ def saved(
 ) -> Any:
     """What the burst in hand costs less than in a program without the group; the sets are those of `M_NEW_SET`."""
     about, prices = plan[P_GROUP] + group * G_FIELDS, sharing.prices
-    single, numbers = size_of(plan, memo, group, memo[M_NEW_SET] + plan[about + G_MEMBER_AT], -1)
-    numbers, unit = plan[about + G_SIZE] - numbers, plan[about + G_UNIT]
-    gained = found * prices[STEP] * (numbers - unit * carried)
+    single, apart = size_of(plan, memo, group, memo[M_NEW_SET] + plan[about + G_MEMBER_AT], -1)
+    together, unit = plan[about + G_SIZE] - apart, plan[about + G_UNIT]
+    gained = found * prices[STEP] * (together - unit * carried)
     gained += found * (prices[APART_PRICE] if single == 0 else -prices[MIXED])
-    gained -= prices[PRODUCT] * numbers * carried * (1 + own) + prices[MIXED] * own + prices[GRAPHLET]
+    gained -= prices[PRODUCT] * together * carried * (1 + own) + prices[MIXED] * own + prices[GRAPHLET]
     if plan[about + G_KIND] == BY_TREE:
         gained -= prices[CLEAR] * memo[memo[M_COUNTS] + plan[about + G_CODE]] * created * unit
     return gained

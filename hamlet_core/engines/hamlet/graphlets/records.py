@@ -77,6 +77,8 @@ def record_for(
     memo[state + X_RECORD] = record + 1
     for place in range(R_LABELS):
         sharing.record[record, place] = 0
+    for place in range(R_LABELS + count, sharing.record.shape[1]):
+        sharing.record[record, place] = -1
     sharing.cost[record, R_SHARED] = sharing.cost[record, R_ALONE] = 0.0
     sharing.record[record, R_GROUP] = group
     sharing.record[record, R_EVENT], sharing.record[record, R_PANE] = begin, pane
