@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hamlet_core.engines.hamlet.graphlets.settings import (
-    ALWAYS,
+    DYNAMIC,
     PAPER,
     S_MODEL,
     S_POLICY,
@@ -187,7 +187,7 @@ def all_go_on(plan: Any, memo: Any, sharing: Any, group: int, found: int) -> tup
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     if memo[state + X_SETS] != 1 or memo[state + X_ALONE] > 0:
         return False, 0.0, 0.0
-    if sharing.settings[S_MODEL] == PAPER or sharing.settings[S_POLICY] == ALWAYS:
+    if sharing.settings[S_MODEL] == PAPER or sharing.settings[S_POLICY] != DYNAMIC:
         return False, 0.0, 0.0
     numbers, lanes, left = plan[about + G_SIZE], memo[state + X_LANES], memo[state + X_LEFT]
     set_step(plan, memo, sharing, group)
