@@ -13,8 +13,12 @@ import numpy.typing as npt
 from hamlet_core.engines.hamlet.accumulators import Accumulator
 from hamlet_core.engines.hamlet.automaton.state import room_of
 from hamlet_core.engines.hamlet.events.kernel import fold_windows
-from hamlet_core.engines.hamlet.events.turns import LONGER_WAY, NONE, TRIAL, Turns
-from hamlet_core.engines.hamlet.graphlets.settings import SharingState, sharing_state
+from hamlet_core.engines.hamlet.events.turns import NONE, Turns
+from hamlet_core.engines.hamlet.events.worth import never_tried
+from hamlet_core.engines.hamlet.graphlets.settings import (
+    SharingState,
+    sharing_state,
+)
 from hamlet_core.engines.hamlet.input.frame import Events, Jobs, Predicates
 from hamlet_core.engines.hamlet.input.predicate_bits import nameless
 from hamlet_core.engines.hamlet.numbers.arenas import ResidueNumbers
@@ -23,9 +27,6 @@ from hamlet_core.engines.hamlet.numbers.vectors import zero_run
 from hamlet_core.engines.hamlet.program.builder import Builder, event_program, sharing_builder
 from hamlet_core.engines.hamlet.program.groups import Group
 from hamlet_core.engines.hamlet.program.layout import (
-    BY_SCAN,
-    BY_TOTAL,
-    BY_TREE,
     M_FOLDED,
     M_STANDINGS,
     P_FREE,
@@ -34,14 +35,11 @@ from hamlet_core.engines.hamlet.program.layout import (
     new_memo,
     packed,
 )
-from hamlet_core.engines.hamlet.program.moves import access_of
 from hamlet_core.engines.hamlet.program.negations import Conditions
 from hamlet_core.language.syntax import Attribute, Expression
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.pair_tables import PairTables
 from hamlet_core.progress import UNWATCHED, Progress
-from hamlet_core.sharing.burst import Access, Storage
-from hamlet_core.sharing.costs import Measured
 from hamlet_core.sharing.options import Sharing
 from hamlet_core.table.columns import frozen
 
@@ -56,11 +54,7 @@ KEPT_BYTES = 1 << 22
 its windows.
 """
 
-LOOKED_AT, PIECES = 512, 8
-"""Events in a row, and how often, by which it is told how many of all a group might share."""
-
 _STANDINGS = 1024
-_ACCESS = {BY_TOTAL: Access.TOTAL, BY_TREE: Access.TREE, BY_SCAN: Access.SCAN}
 _FIELDS = frozenset({"mantissa", "exponent", "value", "residue", "key"})
 """Fields of arenas with an entry per number."""
 
@@ -210,32 +204,17 @@ class _Task:
 def _task(workload: Workload) -> _Task:
     events, pairs, jobs = (_read_only(one) for one in (workload.events, workload.pairs, workload.jobs))
     longest = int((jobs.last - jobs.first).max(initial=0))
-    asleep = _hopeless(workload, longest) if workload.sharing.may_rest else NONE
+    asleep = NONE
+    if workload.sharing.may_rest:
+        asleep = never_tried(
+            _builder(workload).groups,
+            workload.accumulators,
+            events.code,
+            pairs,
+            jobs,
+            workload.sharing.constants,
+        )
     return _Task(workload, events, pairs, jobs, longest, asleep)
-
-
-def _hopeless(workload: Workload, longest: int) -> frozenset[int]:
-    """All groups, if they could not gain what they make an event of any type cost even if they shared all their own.
-
-    None where one trial has all windows.
-    """
-    groups, code = _builder(workload).groups, workload.events.code
-    if not groups or int((workload.jobs.last - workload.jobs.first).sum()) <= TRIAL:
-        return NONE
-    begins = np.linspace(0, max(len(code) - LOOKED_AT, 0), PIECES).astype(np.int64)
-    looked = np.concatenate([code[begin : begin + LOOKED_AT] for begin in begins.tolist()])
-    own = np.bincount(looked[looked >= 0], minlength=1 + max(one.code for one in groups))
-    gained = sum(int(own[one.code]) * _most_gained(workload, one, longest) for one in groups)
-    return frozenset(range(len(groups))) if gained <= LONGER_WAY * int(own.sum()) else NONE
-
-
-def _most_gained(workload: Workload, group: Group, longest: int) -> float:
-    """Nanoseconds that an event of the group costs less if all members share it, at most."""
-    numbers = sum(workload.accumulators[accumulator].width for accumulator, _ in group.places)
-    constants, access = workload.sharing.constants, _ACCESS[access_of(workload.pairs, group.condition)]
-    lanes = 1 if access is Access.TOTAL else len(set(group.inputs.values()))
-    step = Measured(constants).step(Storage(access, stored=longest))
-    return constants.apart + step * max(numbers - lanes * group.unit, 0)
 
 
 def _plan(workload: Workload, resting: frozenset[int]) -> tuple[npt.NDArray[np.int64], tuple[Group, ...]]:

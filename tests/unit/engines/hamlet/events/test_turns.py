@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hamlet_core.describe.sharing import decided_lines
-from hamlet_core.engines.hamlet.events import fold, turns
+from hamlet_core.engines.hamlet.events import turns, worth
 from hamlet_core.engines.hamlet.events.turns import Turns
 from hamlet_core.engines.hamlet.input.frame import Jobs
 from hamlet_core.sharing.options import Sharing
@@ -169,7 +169,7 @@ def test_a_rest_changes_no_answer(arithmetic: str, monkeypatch: pytest.MonkeyPat
     from hamlet_core import execute
 
     events = stream(600)
-    monkeypatch.setattr(fold, "LONGER_WAY", 0.0)
+    monkeypatch.setattr(worth, "LONGER_WAY", 0.0)
     monkeypatch.setattr(turns, "LONGEST_REST", 4)
     with monkeypatch.context() as patched:
         patched.setattr(Sharing, "may_rest", False)
@@ -194,12 +194,12 @@ def test_a_rest_changes_no_answer(arithmetic: str, monkeypatch: pytest.MonkeyPat
     assert not any(line.startswith("resting") for line in decided_lines(awake))
 
 
-def beside_others(count: int, own: float) -> pa.Table:
-    """A stream of which a share is B, in runs of 50."""
+def beside_others(count: int, own: float, run: int = 50) -> pa.Table:
+    """A stream of which a share is B, in runs."""
     draw = np.random.default_rng(8)
-    runs = np.where(draw.random(count // 50) < own, "B", "A")
-    kinds = np.repeat(runs, 50)
-    kinds[::50] = draw.choice(list("ACD"), len(kinds[::50]))
+    runs = np.where(draw.random(count // run) < own, "B", "A")
+    kinds = np.repeat(runs, run)
+    kinds[::run] = draw.choice(list("ACD"), len(kinds[::run]))
     return pa.table(
         {"time": np.arange(len(kinds)), "type": kinds.tolist(), "v": draw.integers(0, 30, len(kinds))}
     )
@@ -211,11 +211,14 @@ ORDERED = "\n".join(
 )
 
 
-@pytest.mark.parametrize(("own", "tried"), [(0.1, False), (0.9, True)])
-def test_groups_that_have_few_of_the_events_are_never_tried(own: float, tried: bool) -> None:
+@pytest.mark.parametrize(("own", "run", "tried"), [(0.1, 50, False), (0.9, 50, True), (0.9, 2, False)])
+def test_groups_with_few_of_the_events_or_short_bursts_are_never_tried(
+    own: float, run: int, tried: bool
+) -> None:
     from hamlet_core import execute
 
-    few = execute(ORDERED, beside_others(20_000, own))
+    events = beside_others(20_000, own, run)
+    few = execute(ORDERED, events)
     assert (few.counters.decided_bursts > 0) is tried
     assert (few.counters.undecided_events == few.counters.kernel_events > 0) is not tried
     assert (len(few.decisions) > 0) is tried
@@ -228,13 +231,13 @@ def test_groups_that_have_few_of_the_events_are_never_tried(own: float, tried: b
             f"nothing: in {few.counters.undecided_events:,} events sharing could not gain what it costs to ask"
         )
     )
-    assert few.results == execute(ORDERED, beside_others(20_000, own), policy="always").results
+    assert few.results == execute(ORDERED, events, policy="always").results
 
 
 def test_a_stream_that_one_trial_covers_is_always_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     from hamlet_core import execute
 
-    monkeypatch.setattr(turns, "TRIAL", fold.TRIAL)
+    monkeypatch.setattr(turns, "TRIAL", worth.TRIAL)
     assert execute(ORDERED, beside_others(2_000, 0.2)).counters.decided_bursts > 0
 
 

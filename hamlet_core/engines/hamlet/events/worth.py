@@ -1,0 +1,93 @@
+"""Whether the groups of a fold are worth trying: what they might gain, as pieces of the stream tell before anything is folded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from hamlet_core.engines.hamlet.accumulators import Accumulator
+from hamlet_core.engines.hamlet.events.turns import LONGER_WAY, NONE, TRIAL
+from hamlet_core.engines.hamlet.graphlets.settings import ASKING, ASKING_TO_GO_ON
+from hamlet_core.engines.hamlet.input.frame import Jobs
+from hamlet_core.engines.hamlet.program.groups import Group
+from hamlet_core.engines.hamlet.program.layout import BY_SCAN, BY_TOTAL, BY_TREE
+from hamlet_core.engines.hamlet.program.moves import access_of
+from hamlet_core.predicates.pair_tables import PairTables
+from hamlet_core.sharing.burst import Access, Storage
+from hamlet_core.sharing.costs import Constants, Measured
+
+LOOKED_AT, PIECES = 512, 8
+"""Events in a row, and how often."""
+
+_ACCESS = {BY_TOTAL: Access.TOTAL, BY_TREE: Access.TREE, BY_SCAN: Access.SCAN}
+
+
+def never_tried(
+    groups: Sequence[Group],
+    accumulators: Sequence[Accumulator],
+    code: npt.NDArray[np.int32],
+    pairs: PairTables,
+    jobs: Jobs,
+    constants: Constants,
+) -> frozenset[int]:
+    """All groups, by number, if together they could not gain what they make an event of any type cost; else none.
+
+    None where one trial has all windows.
+    """
+    sizes = jobs.last - jobs.first
+    if not groups or int(sizes.sum()) <= TRIAL:
+        return NONE
+    looked, longest, gained = Pieces(code, jobs), int(sizes.max()), 0.0
+    for group in groups:
+        numbers = sum(accumulators[accumulator].width for accumulator, _ in group.places)
+        access = _ACCESS[access_of(pairs, group.condition)]
+        gained += max(_most_gained(group, numbers, Storage(access, stored=longest), looked, constants), 0.0)
+    read = int(np.count_nonzero(looked.code >= 0))
+    return frozenset(range(len(groups))) if gained <= LONGER_WAY * read else NONE
+
+
+def _most_gained(group: Group, numbers: int, storage: Storage, looked: Pieces, constants: Constants) -> float:
+    """Nanoseconds that the events of the pieces cost less if all members share what gains, and none ever differs."""
+    total = storage.access is Access.TOTAL
+    lanes = 1 if total else len(set(group.inputs.values()))
+    saved = Measured(constants).step(storage) * max(numbers - lanes * group.unit, 0)
+    window, events = looked.bursts(group.code, group.ending)
+    if total:  # asked at each burst
+        gained = events * (constants.apart + saved) - constants.graphlet
+        return float(np.maximum(gained, 0.0).sum()) - ASKING * len(events)
+    of_window = np.bincount(window, events, len(looked.share))
+    bursts = np.bincount(window, minlength=len(looked.share))
+    gained = of_window * (constants.apart + saved) - bursts * (constants.graphlet + ASKING_TO_GO_ON)
+    return float(np.maximum(gained, 0.0).sum() - ASKING * looked.share[of_window > 0].sum())
+
+
+class Pieces:
+    """`PIECES` times `LOOKED_AT` events as they are folded, window by window."""
+
+    def __init__(self, code: npt.NDArray[np.int32], jobs: Jobs) -> None:
+        sizes = jobs.last - jobs.first
+        ends = np.cumsum(sizes)
+        begins = np.linspace(0, max(int(ends[-1]) - LOOKED_AT, 0), PIECES).astype(np.int64)
+        place = (begins[:, None] + np.arange(LOOKED_AT)).ravel()
+        place = place[place < ends[-1]]
+        window = ends.searchsorted(place, "right")
+        self.code = code[jobs.last[window] - (ends[window] - place)]
+        other = np.ones(len(place), np.bool_)
+        other[1:] = (np.diff(window) != 0) | (np.diff(place) != 1)
+        self.window = np.cumsum(other) - 1
+        """By event: its window, or the part of one that a piece has, numbered."""
+        self.share = np.bincount(self.window) / sizes[window[other]]
+        """By these numbers: how much of the window it is."""
+
+    def bursts(
+        self, own: int, ending: Collection[int]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """By burst of events with the code `own`, which those with others end: its window, and its events."""
+        is_own, ends = self.code == own, np.isin(self.code, list(ending))
+        here = np.flatnonzero(is_own | ends)
+        is_own, window = is_own[here], self.window[here]
+        begins = is_own.copy()
+        begins[1:] &= ~is_own[:-1] | (np.diff(window) != 0)
+        return window[begins], np.bincount(np.cumsum(begins)[is_own])[1:]
