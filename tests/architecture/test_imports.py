@@ -165,7 +165,7 @@ def test_every_room_has_its_layer(house: str) -> None:
     [
         ("hamlet_core", "hamlet_core.table.encode", "hamlet_core.predicates.typing", True),
         ("hamlet_core", "hamlet_core.predicates.typing", "hamlet_core.table.kinds", False),
-        ("hamlet_core.engines.hamlet", "{}.numbers.arenas", "{}.bursts.state.holds_bit", True),
+        ("hamlet_core.engines.hamlet", "{}.numbers.arenas", "{}.bursts.state.windows_of", True),
         ("hamlet_core.engines.hamlet", "{}.bursts.state", "{}.numbers.arenas", False),
         ("hamlet_core.engines.hamlet", "{}.engine", "hamlet_core.table.stream", False),
     ],

@@ -197,7 +197,7 @@ FAULTS = (
     Fault(
         "a leading NOT closes nothing (hamlet)",
         PREFIXES,
-        "if gap and _bit(begun, position) and _latest(program, starts, gap) != NO_TIME:",
+        "if gap and bit_of(begun, position) and _latest(program, starts, gap) != NO_TIME:",
         "if False:",
     ),
     Fault(
@@ -410,8 +410,8 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     Fault(
         "a negated sequence may begin before the gap (compiled)",
         WAITING,
-        "fresh = max(fresh, state.latest[program[program[AT_BEFORE] + before]])",
-        "fresh = time if state.latest[program[program[AT_BEFORE] + before]] != NEVER else fresh",
+        "fresh = max(fresh, state.latest[get(program, AT_BEFORE, before)])",
+        "fresh = time if state.latest[get(program, AT_BEFORE, before)] != NEVER else fresh",
     ),
     Fault(
         "the slot of a closed window is not cleared",
@@ -441,7 +441,7 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     Fault(
         "a time stamp is committed event by event",
         EVENTS,
-        "memo[memo[M_MATCHED] + event - begin] = 1",
+        "put(memo, M_MATCHED, event - begin, 1)",
         "commit_block(arena, plan, memo, events, pairs, block, event, here)",
     ),
     Fault(
@@ -453,14 +453,14 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     Fault(
         "the young sum of a queue keeps what was dropped",
         GAPS,
-        "if entry == memo[memo[M_QUEUE_MIDDLE] + queue]:",
+        "if entry == get(memo, M_QUEUE_MIDDLE, queue):",
         "if entry == 0:",
     ),
     Fault(
         "what flows into a position is not gathered again",
         PATHS,
-        "    for at in range(plan[readers], plan[readers + 1]):\n        memo[memo[M_DIRTY] + plan[at]] = 1",
-        "    for at in range(plan[readers], plan[readers + 1]):\n        memo[memo[M_DIRTY] + plan[at]] = 0",
+        "    for at in range(plan[readers], plan[readers + 1]):\n        put(memo, M_DIRTY, plan[at], 1)",
+        "    for at in range(plan[readers], plan[readers + 1]):\n        put(memo, M_DIRTY, plan[at], 0)",
     ),
     Fault(
         "a window contains its end (compiled)",

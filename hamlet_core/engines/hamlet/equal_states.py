@@ -7,7 +7,7 @@ Found by refining a partition until it is stable, as states of automata are merg
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 Place: TypeAlias = tuple[int, int]
@@ -19,11 +19,13 @@ Ways: TypeAlias = Sequence[tuple[Place, Hashable]]
 
 def equal_totals(labels: Mapping[Place, Hashable], ways: Mapping[Place, Ways]) -> dict[Place, Place]:
     """Place -> the first place with equal totals; `labels` say all about a place but where its totals come from."""
-    numbers, classes, before = *_numbered(labels), 0
-    while before < classes < len(numbers):
-        before = classes
-        refined = {place: (number, _from(ways[place], numbers)) for place, number in numbers.items()}
-        numbers, classes = _numbered(refined)
+    numbers, used, split = _numbered(labels, 0), len(labels), True
+    alike = _alike(numbers, numbers)
+    while alike and split:
+        refined = _numbered({place: (numbers[place], _from(ways[place], numbers)) for place in alike}, used)
+        split = len(set(refined.values())) > len({numbers[place] for place in alike})
+        numbers.update(refined)
+        alike, used = _alike(alike, numbers), used + len(refined)
     first: dict[int, Place] = {}
     return {place: first.setdefault(number, place) for place, number in numbers.items()}
 
@@ -34,7 +36,16 @@ def _from(ways: Ways, numbers: Mapping[Place, int]) -> Hashable:
     return tuple(sorted(found)) if len(found) > 1 else tuple(found)
 
 
-def _numbered(labels: Mapping[Place, Hashable]) -> tuple[dict[Place, int], int]:
-    """Equal labels get equal numbers; and how many different ones there are."""
+def _numbered(labels: Mapping[Place, Hashable], first: int) -> dict[Place, int]:
+    """Equal labels get equal numbers."""
     known: dict[Hashable, int] = {}
-    return {place: known.setdefault(label, len(known)) for place, label in labels.items()}, len(known)
+    return {place: known.setdefault(label, first + len(known)) for place, label in labels.items()}
+
+
+def _alike(places: Iterable[Place], numbers: Mapping[Place, int]) -> list[Place]:
+    """Those of the places that are not the only one with their number."""
+    once: set[int] = set()
+    more: set[int] = set()
+    for place in places:
+        (more if numbers[place] in once else once).add(numbers[place])
+    return [place for place in places if numbers[place] in more]

@@ -24,6 +24,7 @@ from hamlet_core.engines.hamlet.automaton.condition_arithmetic import (
     sum_fits,
 )
 from hamlet_core.engines.hamlet.jit.decorators import compiled_inline, compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed
 from hamlet_core.predicates.pair_tables import STACK, Operation
 
 
@@ -109,7 +110,7 @@ def _put(_context: Any, cells: Any, index: Any, value: Any) -> Any:
 
 @compiled_part
 def _run(  # noqa: C901, PLR0912, PLR0915 - a case for each operation
-    program: Any,
+    program: Packed,
     integer_columns: Any,
     double_columns: Any,
     constants: Any,

@@ -9,9 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from hamlet_core.engines.hamlet.automaton.conditions import holds
-from hamlet_core.engines.hamlet.automaton.state import allocate, has_bit
-from hamlet_core.engines.hamlet.input.windows import row_of
+from hamlet_core.engines.hamlet.automaton.state import allocate
+from hamlet_core.engines.hamlet.input.frame import Events
+from hamlet_core.engines.hamlet.input.reading import holds_bit, row_of
 from hamlet_core.engines.hamlet.jit.decorators import compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed, get, put
+from hamlet_core.engines.hamlet.numbers.arenas import Arena, Values
 from hamlet_core.engines.hamlet.numbers.semiring import add_product, load, multiply, one
 from hamlet_core.engines.hamlet.numbers.vectors import add_run, copy_run, zero_run
 from hamlet_core.engines.hamlet.program.layout import (
@@ -58,25 +61,26 @@ from hamlet_core.engines.hamlet.program.layout import (
     X_SIDE,
     X_START,
 )
+from hamlet_core.predicates.pair_tables import PairTables
 
 MERGED, SINGLE = 0, 1
 """Lists of an accumulator's standings, at `M_HEAD`."""
 
 
 @compiled_part
-def _at(memo: Any, standing: int) -> Any:
+def _at(memo: Packed, standing: int) -> Any:
     """Where the fields of a standing begin."""
     return memo[M_STANDING] + standing * T_FIELDS
 
 
 @compiled_part
-def _contains(plan: Any, memo: Any, standing: int, position: int) -> bool:
-    word = memo[memo[M_MASK] + standing * plan[P_WORDS] + (position >> WORD_SHIFT)]
+def _contains(plan: Packed, memo: Packed, standing: int, position: int) -> bool:
+    word = get(memo, M_MASK, standing * plan[P_WORDS] + (position >> WORD_SHIFT))
     return bool((word >> (position & WORD_REST)) & 1)
 
 
 @compiled_part
-def _rank(plan: Any, memo: Any, standing: int, position: int) -> int:
+def _rank(plan: Packed, memo: Packed, standing: int, position: int) -> int:
     """How many members stand before a position."""
     rank = 0
     for before in range(position):
@@ -85,27 +89,27 @@ def _rank(plan: Any, memo: Any, standing: int, position: int) -> int:
 
 
 @compiled_part
-def _equal(plan: Any, memo: Any, left: int, right: int) -> bool:
+def _equal(plan: Packed, memo: Packed, left: int, right: int) -> bool:
     """Whether two standings of one accumulator have the same set."""
     words = plan[P_WORDS]
     for word in range(words):
-        if memo[memo[M_MASK] + left * words + word] != memo[memo[M_MASK] + right * words + word]:
+        if get(memo, M_MASK, left * words + word) != get(memo, M_MASK, right * words + word):
             return False
     return True
 
 
 @compiled_part
-def _positions(plan: Any, owner: int) -> Any:
+def _positions(plan: Packed, owner: int) -> Any:
     """How many positions an accumulator has."""
-    first = plan[plan[P_SET] + owner * A_FIELDS + A_FIRST]
+    first = get(plan, P_SET, owner * A_FIELDS + A_FIRST)
     if owner + 1 < plan[P_SETS]:
-        return plan[plan[P_SET] + (owner + 1) * A_FIELDS + A_FIRST] - first
+        return get(plan, P_SET, (owner + 1) * A_FIELDS + A_FIRST) - first
     return plan[P_SET_POSITIONS] - first
 
 
 @compiled_part
 def gather_standings(
-    arena: Any, plan: Any, values: Any, memo: Any, events: Any, pairs: Any, event: int
+    arena: Arena, plan: Packed, values: Values, memo: Packed, events: Events, pairs: PairTables, event: int
 ) -> None:
     """The standings that end in this event, before the time stamp is committed; they wait at the end of the room."""
     binding = plan[P_SET_BINDING] + events.code[event]
@@ -113,7 +117,7 @@ def gather_standings(
     while at < stop:
         begin, bound = at, False
         while at < stop and plan[at] == plan[begin]:
-            bound = bound or has_bit(events, event, plan[at + 2])
+            bound = bound or holds_bit(events, event, plan[at + 2])
             at += 3
         if bound:
             memo[M_NEWEST] = memo[M_PENDING]
@@ -126,14 +130,16 @@ def gather_standings(
 
 
 @compiled_part
-def _begin(arena: Any, plan: Any, memo: Any, events: Any, event: int, begin: int, stop: int) -> None:
+def _begin(
+    arena: Arena, plan: Packed, memo: Packed, events: Events, event: int, begin: int, stop: int
+) -> None:
     """Trends that start with this event."""
     owner, members = plan[begin], 0
     about = plan[P_SET] + owner * A_FIELDS
     for at in range(begin, stop, 3):
-        gap = plan[plan[P_SET_POSITION] + (plan[about + A_FIRST] + plan[at + 1]) * X_FIELDS + X_START]
-        if gap >= 0 and memo[memo[M_SINCE] + gap] == NONE and has_bit(events, event, plan[at + 2]):
-            memo[memo[M_WAY_POSITION] + members] = plan[at + 1]
+        gap = get(plan, P_SET_POSITION, (plan[about + A_FIRST] + plan[at + 1]) * X_FIELDS + X_START)
+        if gap >= 0 and get(memo, M_SINCE, gap) == NONE and holds_bit(events, event, plan[at + 2]):
+            put(memo, M_WAY_POSITION, members, plan[at + 1])
             members += 1
     if members > 0:
         standing = _pending(arena, plan, memo, events, event, owner, members)
@@ -144,22 +150,29 @@ def _begin(arena: Any, plan: Any, memo: Any, events: Any, event: int, begin: int
 
 @compiled_part
 def _continue(
-    arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, event: int, begin: int, stop: int
+    arena: Arena,
+    plan: Packed,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    event: int,
+    begin: int,
+    stop: int,
 ) -> None:
     """Trends that go on with this event, from every older standing."""
     owner = plan[begin]
     about = plan[P_SET] + owner * A_FIELDS
     width = plan[about + A_WIDTH]
-    before = memo[memo[M_HEAD] + 2 * owner + (SINGLE if plan[about + A_SCANS] else MERGED)]
+    before = get(memo, M_HEAD, 2 * owner + (SINGLE if plan[about + A_SCANS] else MERGED))
     while before >= 0:
         members = 0
         for at in range(begin, stop, 3):
-            if has_bit(events, event, plan[at + 2]):
+            if holds_bit(events, event, plan[at + 2]):
                 place = plan[about + A_FIRST] + plan[at + 1]
                 source = _way(plan, memo, pairs, before, place, row_of(events, event))
                 if source >= 0:
-                    memo[memo[M_WAY_POSITION] + members] = plan[at + 1]
-                    memo[memo[M_WAY_SOURCE] + members] = source
+                    put(memo, M_WAY_POSITION, members, plan[at + 1])
+                    put(memo, M_WAY_SOURCE, members, source)
                     members += 1
         if members > 0:
             standing = _pending(arena, plan, memo, events, event, owner, members)
@@ -168,18 +181,18 @@ def _continue(
             source = memo[_at(memo, before) + T_ADDRESS]
             target = memo[_at(memo, standing) + T_ADDRESS]
             for member in range(members):
-                rank = _rank(plan, memo, before, memo[memo[M_WAY_SOURCE] + member])
+                rank = _rank(plan, memo, before, get(memo, M_WAY_SOURCE, member))
                 add_run(arena, target + member * width, source + rank * width, width)
         before = memo[_at(memo, before) + T_NEXT]
 
 
 @compiled_part
-def _way(plan: Any, memo: Any, pairs: Any, before: int, place: int, row: int) -> Any:
+def _way(plan: Packed, memo: Packed, pairs: PairTables, before: int, place: int, row: int) -> Any:
     """One position of an older standing from which an event may follow at a place of all positions, or -1."""
     incoming, earlier = plan[P_SET_INCOMING] + place, _at(memo, before)
     for edge in range(plan[incoming], plan[incoming + 1], 3):
         source, gap, condition = plan[edge], plan[edge + 1], plan[edge + 2]
-        if not _contains(plan, memo, before, source) or memo[earlier + T_TIME] < memo[memo[M_SINCE] + gap]:
+        if not _contains(plan, memo, before, source) or memo[earlier + T_TIME] < get(memo, M_SINCE, gap):
             continue
         if condition < 0 or holds(pairs, condition, memo[earlier + T_ROW], row):
             return source
@@ -187,10 +200,12 @@ def _way(plan: Any, memo: Any, pairs: Any, before: int, place: int, row: int) ->
 
 
 @compiled_part
-def _pending(arena: Any, plan: Any, memo: Any, events: Any, event: int, owner: int, members: int) -> Any:
+def _pending(
+    arena: Arena, plan: Packed, memo: Packed, events: Events, event: int, owner: int, members: int
+) -> Any:
     """The standing of the event in the set of the way positions: one it has already, or a new one that is 0."""
     made, words = memo[M_PENDING] - 1, plan[P_WORDS]
-    size = members * plan[plan[P_SET] + owner * A_FIELDS + A_WIDTH]
+    size = members * get(plan, P_SET, owner * A_FIELDS + A_WIDTH)
     address = memo[M_HIGH] - size
     if made < memo[M_KEPT] or address < memo[M_LOW]:
         memo[M_SHORT] = 1
@@ -199,7 +214,7 @@ def _pending(arena: Any, plan: Any, memo: Any, events: Any, event: int, owner: i
     for word in range(words):
         memo[mask + word] = 0
     for member in range(members):
-        position = memo[memo[M_WAY_POSITION] + member]
+        position = get(memo, M_WAY_POSITION, member)
         memo[mask + (position >> WORD_SHIFT)] |= 1 << (position & WORD_REST)
     for known in range(made + 1, memo[M_NEWEST]):
         if _equal(plan, memo, known, made):
@@ -213,7 +228,7 @@ def _pending(arena: Any, plan: Any, memo: Any, events: Any, event: int, owner: i
 
 
 @compiled_part
-def _bind(arena: Any, plan: Any, values: Any, memo: Any, standing: int) -> None:
+def _bind(arena: Arena, plan: Packed, values: Values, memo: Packed, standing: int) -> None:
     """What the event adds to the trends that took it."""
     at, member = _at(memo, standing), 0
     about = plan[P_SET] + memo[at + T_SET] * A_FIELDS
@@ -232,7 +247,7 @@ def _bind(arena: Any, plan: Any, values: Any, memo: Any, standing: int) -> None:
 
 
 @compiled_part
-def commit_standings(arena: Any, plan: Any, memo: Any) -> None:
+def commit_standings(arena: Arena, plan: Packed, memo: Packed) -> None:
     """Keep what waits, or merge it with equal sets; its room is free again."""
     for standing in range(memo[M_STANDINGS] - 1, memo[M_PENDING] - 1, -1):
         at = _at(memo, standing)
@@ -241,7 +256,7 @@ def commit_standings(arena: Any, plan: Any, memo: Any) -> None:
         if plan[about + A_KEEPS]:
             _keep(arena, plan, memo, standing, memo[M_HEAD] + 2 * owner + SINGLE)
         if not plan[about + A_SCANS]:
-            known = memo[memo[M_HEAD] + 2 * owner + MERGED]
+            known = get(memo, M_HEAD, 2 * owner + MERGED)
             while known >= 0 and not _equal(plan, memo, known, standing):
                 known = memo[_at(memo, known) + T_NEXT]
             if known >= 0:
@@ -255,10 +270,10 @@ def commit_standings(arena: Any, plan: Any, memo: Any) -> None:
 
 
 @compiled_part
-def _keep(arena: Any, plan: Any, memo: Any, standing: int, head: int) -> None:
+def _keep(arena: Arena, plan: Packed, memo: Packed, standing: int, head: int) -> None:
     """Put a copy of a standing in a list."""
     at, kept = _at(memo, standing), memo[M_KEPT]
-    size = memo[at + T_MEMBERS] * plan[plan[P_SET] + memo[at + T_SET] * A_FIELDS + A_WIDTH]
+    size = memo[at + T_MEMBERS] * get(plan, P_SET, memo[at + T_SET] * A_FIELDS + A_WIDTH)
     address = allocate(memo, size)
     if kept >= memo[M_PENDING]:
         memo[M_SHORT] = 1
@@ -269,18 +284,20 @@ def _keep(arena: Any, plan: Any, memo: Any, standing: int, head: int) -> None:
     for place in range(T_FIELDS):
         memo[copied + place] = memo[at + place]
     for word in range(words):
-        memo[memo[M_MASK] + kept * words + word] = memo[memo[M_MASK] + standing * words + word]
+        put(memo, M_MASK, kept * words + word, get(memo, M_MASK, standing * words + word))
     memo[copied + T_ADDRESS], memo[copied + T_NEXT] = address, memo[head]
     memo[head] = kept
     memo[M_KEPT] = kept + 1
 
 
 @compiled_part
-def finish_standings(arena: Any, plan: Any, memo: Any, owner: int, address: int, by_side: bool) -> None:
+def finish_standings(
+    arena: Arena, plan: Packed, memo: Packed, owner: int, address: int, by_side: bool
+) -> None:
     """Add up the trends that are complete: elements at `address`; by side, three counts."""
     about = plan[P_SET] + owner * A_FIELDS
     width = plan[about + A_WIDTH]
-    standing = memo[memo[M_HEAD] + 2 * owner + (SINGLE if plan[about + A_KEEPS] else MERGED)]
+    standing = get(memo, M_HEAD, 2 * owner + (SINGLE if plan[about + A_KEEPS] else MERGED))
     while standing >= 0:
         at, member, sides, element = _at(memo, standing), 0, 0, -1
         for position in range(_positions(plan, owner)):
@@ -288,7 +305,7 @@ def finish_standings(arena: Any, plan: Any, memo: Any, owner: int, address: int,
                 continue
             place = plan[P_SET_POSITION] + (plan[about + A_FIRST] + position) * X_FIELDS
             gap = plan[place + X_END]
-            if gap >= 0 and memo[at + T_TIME] >= memo[memo[M_SINCE] + gap]:
+            if gap >= 0 and memo[at + T_TIME] >= get(memo, M_SINCE, gap):
                 sides |= 1 << plan[place + X_SIDE]
                 if element < 0:
                     element = memo[at + T_ADDRESS] + member * width

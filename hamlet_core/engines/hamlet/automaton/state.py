@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed
+from hamlet_core.engines.hamlet.numbers.arenas import Arena
 from hamlet_core.engines.hamlet.numbers.vectors import zero_run
 from hamlet_core.engines.hamlet.program.layout import (
     C_CODE,
@@ -54,7 +57,7 @@ _unsigned: Any = np.uint64
 
 
 @compiled_part
-def count(events: Any, plan: Any, memo: Any, first: int, last: int) -> Any:
+def count(events: Events, plan: Packed, memo: Packed, first: int, last: int) -> Any:
     """Count the events of a window by code; returns how many share one time stamp at most."""
     counts = memo[M_COUNTS]
     for code in range(plan[P_CODES]):
@@ -85,7 +88,7 @@ def _most_tied(time: Any) -> Any:
 
 
 @compiled
-def room_of(plan: Any, events: Any, jobs: Any, memo: Any) -> Any:
+def room_of(plan: Packed, events: Events, jobs: Any, memo: Packed) -> Any:
     """How many numbers the arena must have for the largest window; standings of sets need more."""
     most, counts = np.int64(0), memo[M_COUNTS]
     for job in range(jobs.first.shape[0]):
@@ -105,13 +108,13 @@ def room_of(plan: Any, events: Any, jobs: Any, memo: Any) -> Any:
 
 
 @compiled_part
-def _fill(memo: Any, first: int, last: int, value: int) -> None:
+def _fill(memo: Packed, first: int, last: int, value: int) -> None:
     for place in range(first, last):
         memo[place] = value
 
 
 @compiled_part
-def reset(arena: Any, plan: Any, memo: Any, room: int) -> None:
+def reset(arena: Arena, plan: Packed, memo: Packed, room: int) -> None:
     """An empty window; the arena has `room` numbers."""
     zero_run(arena, plan[P_STATE], plan[P_RESULT] - plan[P_STATE])
     _fill(memo, memo[M_LATEST], memo[M_DIRTY], NONE)
@@ -125,7 +128,7 @@ def reset(arena: Any, plan: Any, memo: Any, room: int) -> None:
 
 
 @compiled_part
-def allocate(memo: Any, size: int) -> Any:
+def allocate(memo: Packed, size: int) -> Any:
     """The address of `size` numbers to keep until the window ends; where there is no room, `M_SHORT` is set."""
     address = memo[M_LOW]
     if address + size > memo[M_HIGH]:
@@ -133,12 +136,3 @@ def allocate(memo: Any, size: int) -> Any:
     else:
         memo[M_LOW] = address + size
     return address
-
-
-@compiled_part
-def has_bit(events: Any, event: int, bit: int) -> bool:
-    """Whether a local predicate holds; -1 always does."""
-    if bit < 0:
-        return True
-    word = events.bits[event, bit >> 6]
-    return bool((word >> np.uint64(bit & 63)) & np.uint64(1))

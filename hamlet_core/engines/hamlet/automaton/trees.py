@@ -12,8 +12,11 @@ import numpy as np
 
 from hamlet_core.engines.hamlet.automaton.conditions import holds
 from hamlet_core.engines.hamlet.automaton.state import allocate
-from hamlet_core.engines.hamlet.input.windows import row_of
+from hamlet_core.engines.hamlet.input.frame import Events
+from hamlet_core.engines.hamlet.input.reading import row_of
 from hamlet_core.engines.hamlet.jit.decorators import compiled_inline, compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed, get, put
+from hamlet_core.engines.hamlet.numbers.arenas import Arena
 from hamlet_core.engines.hamlet.numbers.vectors import add_leaves, add_run, add_to_leaf, copy_run, zero_run
 from hamlet_core.engines.hamlet.program.layout import (
     C_CODE,
@@ -42,6 +45,7 @@ from hamlet_core.engines.hamlet.program.layout import (
     P_CLASSES,
     P_FED_RUN,
 )
+from hamlet_core.predicates.pair_tables import PairTables
 
 EQUAL, LESS, AT_MOST, GREATER, AT_LEAST = 0, 2, 3, 4, 5
 _SHORT = 32
@@ -53,25 +57,28 @@ _unsigned: Any = np.uint64
 
 
 @compiled_part
-def plant(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, first: int, last: int) -> None:
+def plant(
+    arena: Arena, plan: Packed, memo: Packed, events: Events, pairs: PairTables, first: int, last: int
+) -> None:
     """Make every class empty, for the window `first:last`."""
     for number in range(plan[P_CLASSES]):
         kept = plan[P_CLASS] + number * C_FIELDS
         lanes, line = plan[kept + C_LANES], memo[M_LINE] + number * memo[M_LONGEST]
-        size, address = 0, allocate(memo, memo[memo[M_COUNTS] + plan[kept + C_CODE]] * lanes)
+        size, address = 0, allocate(memo, get(memo, M_COUNTS, plan[kept + C_CODE]) * lanes)
         ranks = memo[M_RANK] + number * memo[M_LONGEST] - first
         if plan[kept + C_KIND] >= 0:
             size, low, high = _left_keys(plan, memo, events, pairs, kept, line, first, last)
             size = _sorted(memo, line, size, low, high, ranks)
             if plan[kept + C_GROUP] < 0:
                 zero_run(arena, address, size * lanes)
-        memo[memo[M_CLASS_SIZE] + number], memo[memo[M_CLASS_ADDRESS] + number] = size, address
-        memo[memo[M_CLASS_RANK] + number] = ranks
+        put(memo, M_CLASS_SIZE, number, size)
+        put(memo, M_CLASS_ADDRESS, number, address)
+        put(memo, M_CLASS_RANK, number, ranks)
 
 
 @compiled_part
 def _left_keys(
-    plan: Any, memo: Any, events: Any, pairs: Any, kept: int, line: int, first: int, last: int
+    plan: Packed, memo: Packed, events: Events, pairs: PairTables, kept: int, line: int, first: int, last: int
 ) -> tuple[Any, Any, Any]:
     """Put the keys of the window's events of a class in line, and the events in order.
 
@@ -93,7 +100,7 @@ def _left_keys(
 
 
 @compiled_part
-def _sorted(memo: Any, line: int, size: int, low: int, high: int, ranks: int) -> int:
+def _sorted(memo: Packed, line: int, size: int, low: int, high: int, ranks: int) -> int:
     """Sort the keys of a line and keep one of each; how many are left. The rank of an event's key goes to `ranks`."""
     if size > _SHORT:
         _sort_by_digits(memo, line, size, low, high)
@@ -111,7 +118,7 @@ def _sorted(memo: Any, line: int, size: int, low: int, high: int, ranks: int) ->
 
 
 @compiled_part
-def _sort_few(memo: Any, line: int, size: int, moves: int) -> bool:
+def _sort_few(memo: Packed, line: int, size: int, moves: int) -> bool:
     """Sort by insertion, in place; whether so many moves were enough."""
     keys, order = memo[line : line + size], memo[memo[M_ORDER] : memo[M_ORDER] + size]
     for place in range(1, size):
@@ -133,7 +140,7 @@ def _sort_few(memo: Any, line: int, size: int, moves: int) -> bool:
 
 
 @compiled_part
-def _sort_by_digits(memo: Any, line: int, size: int, low: int, high: int) -> None:
+def _sort_by_digits(memo: Packed, line: int, size: int, low: int, high: int) -> None:
     """Sort by the upper digits of the range of keys, then by insertion; by all digits where that is not enough."""
     span, bits = np.uint64(high) - np.uint64(low), 0
     while bits < 64 and span >> np.uint64(bits) > 0:
@@ -145,7 +152,7 @@ def _sort_by_digits(memo: Any, line: int, size: int, low: int, high: int) -> Non
 
 
 @compiled_part
-def _sort_from(memo: Any, line: int, size: int, low: int, shift: int, bits: int) -> None:
+def _sort_from(memo: Packed, line: int, size: int, low: int, shift: int, bits: int) -> None:
     """Sort by the digits of `key - low` from a bit on, lowest first."""
     source, target = memo[line : line + size], memo[memo[M_SORTING] : memo[M_SORTING] + size]
     order = memo[memo[M_ORDER] : memo[M_ORDER] + size]
@@ -178,7 +185,7 @@ def _sort_from(memo: Any, line: int, size: int, low: int, shift: int, bits: int)
 
 
 @compiled_part
-def _below(memo: Any, line: int, size: int, key: int) -> int:
+def _below(memo: Packed, line: int, size: int, key: int) -> int:
     """How many keys of a line are less than `key`."""
     low: Any = line
     left: Any = size
@@ -203,15 +210,15 @@ def _reach(kind: int, size: int, below: int, found: int) -> int:
 
 
 @compiled_inline
-def reach_of(plan: Any, memo: Any, events: Any, pairs: Any, number: int, event: int) -> Any:
+def reach_of(plan: Packed, memo: Packed, events: Events, pairs: PairTables, number: int, event: int) -> Any:
     """How many leaves of the tree of a class an event may follow, or for equality the one leaf, from 1 on; 0: none."""
     kept = plan[P_CLASS] + number * C_FIELDS
     right, row = plan[kept + C_RIGHT], row_of(events, event)
     if not pairs.integer_valid[right, row]:
         return 0
-    size = memo[memo[M_CLASS_SIZE] + number]
+    size = get(memo, M_CLASS_SIZE, number)
     if right == plan[kept + C_LEFT] and events.code[event] == plan[kept + C_CODE]:
-        place, found = memo[memo[memo[M_CLASS_RANK] + number] + event], 1
+        place, found = memo[get(memo, M_CLASS_RANK, number) + event], 1
     else:
         key, line = pairs.integers[right, row], memo[M_LINE] + number * memo[M_LONGEST]
         place = _below(memo, line, size, key)
@@ -222,19 +229,28 @@ def reach_of(plan: Any, memo: Any, events: Any, pairs: Any, number: int, event: 
 
 
 @compiled_inline
-def leaf_of(plan: Any, memo: Any, events: Any, pairs: Any, number: int, event: int) -> int:
+def leaf_of(plan: Packed, memo: Packed, events: Events, pairs: PairTables, number: int, event: int) -> int:
     """The leaf of an event in the tree of a class that keeps it, from 1 on; 0: its key is NULL."""
     kept = plan[P_CLASS] + number * C_FIELDS
     if not pairs.integer_valid[plan[kept + C_LEFT], row_of(events, event)]:
         return 0
-    place = memo[memo[memo[M_CLASS_RANK] + number] + event]
+    place = memo[get(memo, M_CLASS_RANK, number) + event]
     if plan[kept + C_KIND] in (GREATER, AT_LEAST):
-        return memo[memo[M_CLASS_SIZE] + number] - place  # type: ignore[no-any-return]
+        return get(memo, M_CLASS_SIZE, number) - place  # type: ignore[no-any-return]
     return place + 1  # type: ignore[no-any-return]
 
 
 @compiled_inline
-def ask(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, asked: int, event: int, slot: int) -> None:
+def ask(
+    arena: Arena,
+    plan: Packed,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    asked: int,
+    event: int,
+    slot: int,
+) -> None:
     """Add to the block at `slot` what may precede the event, of the class that the plan names at `asked`."""
     number = plan[asked]
     kept = plan[P_CLASS] + number * C_FIELDS
@@ -242,7 +258,7 @@ def ask(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, asked: int, e
         _scan(arena, plan, memo, events, pairs, asked, event, slot)
         return
     leaves = reach_of(plan, memo, events, pairs, number, event)
-    address, lanes, runs = memo[memo[M_CLASS_ADDRESS] + number], plan[kept + C_LANES], plan[P_ASKED_RUN]
+    address, lanes, runs = get(memo, M_CLASS_ADDRESS, number), plan[kept + C_LANES], plan[P_ASKED_RUN]
     if leaves == 0:
         return
     if plan[kept + C_KIND] == EQUAL:
@@ -253,7 +269,7 @@ def ask(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, asked: int, e
 
 
 @compiled_inline
-def _add_to_block(arena: Any, plan: Any, asked: int, node: int, slot: int) -> None:
+def _add_to_block(arena: Arena, plan: Packed, asked: int, node: int, slot: int) -> None:
     runs = plan[P_ASKED_RUN]
     for run in range(runs + 3 * plan[asked + 1], runs + 3 * plan[asked + 2], 3):
         add_run(arena, slot + plan[run + 1], node + plan[run], plan[run + 2])
@@ -261,14 +277,21 @@ def _add_to_block(arena: Any, plan: Any, asked: int, node: int, slot: int) -> No
 
 @compiled_part
 def _scan(
-    arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, asked: int, event: int, slot: int
+    arena: Arena,
+    plan: Packed,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    asked: int,
+    event: int,
+    slot: int,
 ) -> None:
     number = plan[asked]
     kept = plan[P_CLASS] + number * C_FIELDS
     condition, lanes = plan[kept + C_CONDITION], plan[kept + C_LANES]
-    since, row = memo[memo[M_SINCE] + plan[kept + C_GAP]], row_of(events, event)
-    line, address = memo[M_LINE] + number * memo[M_LONGEST], memo[memo[M_CLASS_ADDRESS] + number]
-    for place in range(memo[memo[M_CLASS_SIZE] + number] - 1, -1, -1):
+    since, row = get(memo, M_SINCE, plan[kept + C_GAP]), row_of(events, event)
+    line, address = memo[M_LINE] + number * memo[M_LONGEST], get(memo, M_CLASS_ADDRESS, number)
+    for place in range(get(memo, M_CLASS_SIZE, number) - 1, -1, -1):
         earlier = memo[line + place]
         if events.time[earlier] < since:
             break
@@ -277,18 +300,27 @@ def _scan(
 
 
 @compiled_inline
-def feed(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, fed: int, event: int, slot: int) -> None:
+def feed(
+    arena: Arena,
+    plan: Packed,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    fed: int,
+    event: int,
+    slot: int,
+) -> None:
     """Keep an event, whose block is at `slot`, in the class that the plan names at `fed`."""
     number = plan[fed]
     kept = plan[P_CLASS] + number * C_FIELDS
     kind, lanes = plan[kept + C_KIND], plan[kept + C_LANES]
-    size, address = memo[memo[M_CLASS_SIZE] + number], memo[memo[M_CLASS_ADDRESS] + number]
+    size, address = get(memo, M_CLASS_SIZE, number), get(memo, M_CLASS_ADDRESS, number)
     if kind < 0:
         line, runs = memo[M_LINE] + number * memo[M_LONGEST], plan[P_FED_RUN]
         for run in range(runs + 3 * plan[fed + 1], runs + 3 * plan[fed + 2], 3):
             copy_run(arena, address + size * lanes + plan[run], slot + plan[run + 1], plan[run + 2])
         memo[line + size] = event
-        memo[memo[M_CLASS_SIZE] + number] = size + 1
+        put(memo, M_CLASS_SIZE, number, size + 1)
         return
     leaf, runs = leaf_of(plan, memo, events, pairs, number, event), plan[P_FED_RUN]
     if leaf == 0:
@@ -301,7 +333,7 @@ def feed(arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, fed: int, ev
 
 
 @compiled_inline
-def _add_to_node(arena: Any, plan: Any, fed: int, node: int, slot: int) -> None:
+def _add_to_node(arena: Arena, plan: Packed, fed: int, node: int, slot: int) -> None:
     runs = plan[P_FED_RUN]
     for run in range(runs + 3 * plan[fed + 1], runs + 3 * plan[fed + 2], 3):
         add_run(arena, node + plan[run], slot + plan[run + 1], plan[run + 2])

@@ -41,7 +41,9 @@ from hamlet_core.engines.hamlet.bursts.tables import (
 )
 from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.jit.decorators import compiled_inline, compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed, get
 from hamlet_core.engines.hamlet.numbers.aligned import align, settle, step
+from hamlet_core.engines.hamlet.numbers.arenas import Arena
 from hamlet_core.engines.hamlet.numbers.scaled_vectors import (
     add_gathered_lanes,
     add_lanes,
@@ -58,51 +60,51 @@ ROOM = 900
 
 
 @compiled_part
-def _gather(arena: Any, base: int, target: int, table: Any, place: int, size: int) -> None:
+def _gather(arena: Arena, base: int, target: int, table: Any, place: int, size: int) -> None:
     gather_lanes(arena, target, base, table, place, size)
 
 
 @compiled_part
-def _gather_more(arena: Any, base: int, target: int, table: Any, place: int, size: int) -> None:
+def _gather_more(arena: Arena, base: int, target: int, table: Any, place: int, size: int) -> None:
     add_gathered_lanes(arena, target, base, table, place, size)
 
 
 @compiled_part
-def add_vector(arena: Any, target: int, source: int, size: int) -> None:
+def add_vector(arena: Arena, target: int, source: int, size: int) -> None:
     """Lanes of target += lanes of source."""
     add_lanes(arena, target, source, size)
 
 
 @compiled_part
-def _multiply(arena: Any, target: int, factor: int, size: int) -> None:
+def _multiply(arena: Arena, target: int, factor: int, size: int) -> None:
     multiply_lanes(arena, target, factor, size)
 
 
 @compiled_part
-def _add_multiple(arena: Any, target: int, source: int, factor: int, size: int) -> None:
+def _add_multiple(arena: Arena, target: int, source: int, factor: int, size: int) -> None:
     add_multiple_lanes(arena, target, source, factor, size)
 
 
 @compiled_part
-def _grow(arena: Any, target: int, source: int, factor: int, size: int) -> None:
+def _grow(arena: Arena, target: int, source: int, factor: int, size: int) -> None:
     grow_lanes(arena, target, source, factor, size)
 
 
 @compiled_part
-def zero_vector(arena: Any, target: int, size: int) -> None:
+def zero_vector(arena: Arena, target: int, size: int) -> None:
     """Lanes of target are 0."""
     zero_lanes(arena, target, size)
 
 
 @compiled_part
-def change(arena: Any, base: int, program: Any, block: int) -> None:
+def change(arena: Arena, base: int, program: Packed, block: int) -> None:
     """Into `delta`: what the burst in hand adds to the totals of a block."""
     row = program[AT_BLOCK] + block * BLOCK_FIELDS
     size, width = program[row + SIZE], program[row + WIDTH]
     total, delta = base + program[row + TOTAL], base + program[row + DELTA]
     grown = (
         base
-        + program[program[AT_GROWTH] + (program[row + GROWTH]) * GROWTH_FIELDS + NUMBERS]
+        + get(program, AT_GROWTH, (program[row + GROWTH]) * GROWTH_FIELDS + NUMBERS)
         + 1
         - program[row + FOLLOWS_ITSELF]
     )
@@ -122,11 +124,11 @@ def change(arena: Any, base: int, program: Any, block: int) -> None:
     for component in range(1, width):
         target = delta + component * size
         _multiply(arena, target, grown, size)
-        attribute_sum = program[program[AT_ATTRIBUTE_SUM] + program[row + ATTRIBUTE_SUM] + component - 1]
+        attribute_sum = get(program, AT_ATTRIBUTE_SUM, program[row + ATTRIBUTE_SUM] + component - 1)
         if attribute_sum >= 0:
             number = (
                 base
-                + program[program[AT_SUM] + attribute_sum * SUM_FIELDS + SUM_NUMBERS]
+                + get(program, AT_SUM, attribute_sum * SUM_FIELDS + SUM_NUMBERS)
                 + 1
                 - program[row + FOLLOWS_ITSELF]
             )
@@ -135,11 +137,11 @@ def change(arena: Any, base: int, program: Any, block: int) -> None:
 
 
 @compiled_part
-def grow_plain(arena: Any, base: int, program: Any, block: int) -> None:
+def grow_plain(arena: Arena, base: int, program: Packed, block: int) -> None:
     """A block that follows itself, has one source, no sums and nothing waiting behind it: the commonest, in one go."""
     row = program[AT_BLOCK] + block * BLOCK_FIELDS
     size, total, delta = program[row + SIZE], base + program[row + TOTAL], base + program[row + DELTA]
-    factor = base + program[program[AT_GROWTH] + (program[row + GROWTH]) * GROWTH_FIELDS + NUMBERS]
+    factor = base + get(program, AT_GROWTH, (program[row + GROWTH]) * GROWTH_FIELDS + NUMBERS)
     if not is_zero(arena, factor):
         _gather(arena, base, delta, program, program[AT_SOURCE] + program[row + SOURCE], size)
         _grow(arena, total, delta, factor, size)
@@ -147,7 +149,7 @@ def grow_plain(arena: Any, base: int, program: Any, block: int) -> None:
 
 @compiled_part
 def step_through(
-    arena: Any, base: int, program: Any, events: Events, block: int, first: int, last: int, code: int
+    arena: Arena, base: int, program: Packed, events: Events, block: int, first: int, last: int, code: int
 ) -> None:
     """The same for such a block, or one that does not follow itself, event by event with its inputs kept at hand."""
     row = program[AT_BLOCK] + block * BLOCK_FIELDS
@@ -195,7 +197,7 @@ def _stands_alone(events: Events, event: int, last: int, code: int) -> bool:
 
 
 @compiled_part
-def commit(arena: Any, base: int, program: Any, state: Negations, block: int) -> None:
+def commit(arena: Arena, base: int, program: Packed, state: Negations, block: int) -> None:
     """Add the changes of a block to its totals, and to what waits behind them."""
     row = program[AT_BLOCK] + block * BLOCK_FIELDS
     size, delta = program[row + SIZE] * program[row + WIDTH], base + program[row + DELTA]

@@ -21,6 +21,8 @@ from hamlet_core.engines.hamlet.bursts.tables import (
 )
 from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.jit.decorators import compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed, get
+from hamlet_core.engines.hamlet.numbers.arenas import Arena, Values
 from hamlet_core.engines.hamlet.numbers.semiring import (
     double_times,
     minus_one,
@@ -36,7 +38,7 @@ STRIDE = 16
 
 @compiled_part
 def _count(
-    arena: Any,
+    arena: Arena,
     events: Events,
     grown: int,
     first: int,
@@ -81,7 +83,7 @@ def _matching(events: Events, first: int, last: int, code: int, bit: int) -> Any
 
 @compiled_part
 def _grow_by_ties(
-    arena: Any, events: Events, grown: int, first: int, last: int, code: int, bit: int, count: int
+    arena: Arena, events: Events, grown: int, first: int, last: int, code: int, bit: int, count: int
 ) -> int:
     """Multiply by 1 + m for every m > 1 events of one time; returns how many events stand alone."""
     time, event, alone = events.time, first + 1, count
@@ -109,10 +111,10 @@ def _grow_by_ties(
 
 @compiled_part
 def measure(
-    arena: Any,
+    arena: Arena,
     base: int,
-    program: Any,
-    values: Any,
+    program: Packed,
+    values: Values,
     events: Events,
     first: int,
     last: int,
@@ -121,9 +123,7 @@ def measure(
     tied: bool,
 ) -> None:
     """All coefficients of a type for the events `first:last`: its own of them, time stamp by time stamp."""
-    for growth in range(
-        program[program[AT_GROWTH_FIRST] + code], program[program[AT_GROWTH_FIRST] + code + 1]
-    ):
+    for growth in range(get(program, AT_GROWTH_FIRST, code), get(program, AT_GROWTH_FIRST, code + 1)):
         row = program[AT_GROWTH] + growth * GROWTH_FIELDS
         if program[row + WEIGHT] < 0 and program[row + SUM_FIRST] == program[row + SUM_STOP]:
             grown, bit = base + program[row + NUMBERS], program[row + BIT]

@@ -30,16 +30,18 @@ from hamlet_core.engines.hamlet.bursts.tables import BURSTS, FOLLOWS_ITSELF, PLA
 from hamlet_core.engines.hamlet.bursts.windows import clear, finish, open_slot
 from hamlet_core.engines.hamlet.input.frame import DEAD, Events
 from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_inline, compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed, get
+from hamlet_core.engines.hamlet.numbers.arenas import Arena, Values
 
 
 @compiled_inline
 def _fold_stamp(
-    arena: Any,
+    arena: Arena,
     base: int,
-    program: Any,
+    program: Packed,
     state: Negations,
     opened: Any,
-    values: Any,
+    values: Values,
     events: Events,
     first: int,
     last: int,
@@ -58,13 +60,11 @@ def _fold_stamp(
                 kinds += 1
     for place in range(kinds):
         code = present[place]
-        if program[program[AT_BLOCK_FIRST] + code] < program[program[AT_BLOCK_FIRST] + code + 1]:
+        if get(program, AT_BLOCK_FIRST, code) < get(program, AT_BLOCK_FIRST, code + 1):
             # With literals `measure` would be compiled once more.
             unknown, tied = np.int64(-1), np.bool_(True)
             measure(arena, base, program, values, events, first, last, code, unknown, tied)
-        for block in range(
-            program[program[AT_BLOCK_FIRST] + code], program[program[AT_BLOCK_FIRST] + code + 1]
-        ):
+        for block in range(get(program, AT_BLOCK_FIRST, code), get(program, AT_BLOCK_FIRST, code + 1)):
             change(arena, base, program, block)
     for place in range(kinds):
         negate(program, state, events, first, last, present[place])
@@ -74,20 +74,20 @@ def _fold_stamp(
         drop(arena, base, program, state, opened, present[place])
     for place in range(kinds):
         for block in range(
-            program[program[AT_BLOCK_FIRST] + present[place]],
-            program[program[AT_BLOCK_FIRST] + present[place] + 1],
+            get(program, AT_BLOCK_FIRST, present[place]),
+            get(program, AT_BLOCK_FIRST, present[place] + 1),
         ):
             commit(arena, base, program, state, block)
 
 
 @compiled_inline
 def _fold_burst(
-    arena: Any,
+    arena: Arena,
     base: int,
-    program: Any,
+    program: Packed,
     state: Negations,
     opened: Any,
-    values: Any,
+    values: Values,
     events: Events,
     first: int,
     last: int,
@@ -96,18 +96,17 @@ def _fold_burst(
     tied: bool,
 ) -> None:
     """A burst of one type over any number of time stamps."""
-    if program[program[AT_BLOCK_FIRST] + code] < program[program[AT_BLOCK_FIRST] + code + 1]:
+    if get(program, AT_BLOCK_FIRST, code) < get(program, AT_BLOCK_FIRST, code + 1):
         measure(arena, base, program, values, events, first, last, code, count, tied)
-    for block in range(program[program[AT_BLOCK_FIRST] + code], program[program[AT_BLOCK_FIRST] + code + 1]):
-        if (
-            program[program[AT_BLOCK] + block * BLOCK_FIELDS + PLAIN]
-            and program[program[AT_BLOCK] + block * BLOCK_FIELDS + FOLLOWS_ITSELF]
+    for block in range(get(program, AT_BLOCK_FIRST, code), get(program, AT_BLOCK_FIRST, code + 1)):
+        if get(program, AT_BLOCK, block * BLOCK_FIELDS + PLAIN) and get(
+            program, AT_BLOCK, block * BLOCK_FIELDS + FOLLOWS_ITSELF
         ):
             grow_plain(arena, base, program, block)
         else:
             change(arena, base, program, block)
             commit(arena, base, program, state, block)
-    if program[program[AT_NEGATION_FIRST] + code] < program[program[AT_NEGATION_FIRST] + code + 1]:
+    if get(program, AT_NEGATION_FIRST, code) < get(program, AT_NEGATION_FIRST, code + 1):
         event = first
         while event < last:
             end = _stamp_end(events.time, event, last)
@@ -171,12 +170,12 @@ def _burst_end(time: Any, code: Any, first: int, stop: int) -> tuple[int, int, b
 
 @compiled_inline
 def fold_range(
-    arena: Any,
+    arena: Arena,
     base: int,
-    program: Any,
+    program: Packed,
     state: Negations,
     opened: Any,
-    values: Any,
+    values: Values,
     events: Events,
     first: int,
     stop: int,
@@ -192,14 +191,12 @@ def fold_range(
             continue
         kind = np.int64(code[event])
         end, count, tied = event, -1, True
-        if program[program[AT_KIND] + kind * KIND_FIELDS + BURSTS] and (
-            closed_form or program[program[AT_KIND] + kind * KIND_FIELDS + STEPS]
+        if get(program, AT_KIND, kind * KIND_FIELDS + BURSTS) and (
+            closed_form or get(program, AT_KIND, kind * KIND_FIELDS + STEPS)
         ):
             end, count, tied = _burst_end(time, code, event, stop)
         if end > event and not closed_form:
-            for block in range(
-                program[program[AT_BLOCK_FIRST] + kind], program[program[AT_BLOCK_FIRST] + kind + 1]
-            ):
+            for block in range(get(program, AT_BLOCK_FIRST, kind), get(program, AT_BLOCK_FIRST, kind + 1)):
                 step_through(arena, base, program, events, block, event, end, kind)
         elif end > event:
             _fold_burst(arena, base, program, state, opened, values, events, event, end, kind, count, tied)
@@ -214,12 +211,12 @@ def fold_range(
 
 @compiled
 def fold_bursts(
-    arena: Any,
+    arena: Arena,
     base: int,
-    program: Any,
+    program: Packed,
     state: Negations,
     windows_state: Windows,
-    values: Any,
+    values: Values,
     events: Events,
     bounds: Any,
     first: Any,
@@ -253,10 +250,10 @@ def fold_bursts(
                     closing[windows] += 1
                     if closing[windows] == end or first[closing[windows]] != first[job]:
                         clear(arena, base, program, windows, slot)
-                        tail[windows] = (slot + 1) % program[program[AT_SLOTS] + windows]
+                        tail[windows] = (slot + 1) % get(program, AT_SLOTS, windows)
                 if opening[windows] < end and first[opening[windows]] == event:
                     open_slot(arena, base, program, opened, windows, head[windows], events.time[event])
-                    head[windows] = (head[windows] + 1) % program[program[AT_SLOTS] + windows]
+                    head[windows] = (head[windows] + 1) % get(program, AT_SLOTS, windows)
                     while opening[windows] < end and first[opening[windows]] == event:
                         opening[windows] += 1
                 if opening[windows] < end:

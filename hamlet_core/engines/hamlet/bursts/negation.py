@@ -23,7 +23,7 @@ from hamlet_core.engines.hamlet.bursts.packing import (
     GAP_WAITS_FIELDS,
     NEGATION_FIELDS,
 )
-from hamlet_core.engines.hamlet.bursts.state import NEVER, Negations, holds_bit
+from hamlet_core.engines.hamlet.bursts.state import NEVER, Negations
 from hamlet_core.engines.hamlet.bursts.tables import (
     CELL,
     CELL_SLOTS,
@@ -39,13 +39,16 @@ from hamlet_core.engines.hamlet.bursts.tables import (
     N_STARTS,
 )
 from hamlet_core.engines.hamlet.input.frame import Events
+from hamlet_core.engines.hamlet.input.reading import holds_bit
 from hamlet_core.engines.hamlet.jit.decorators import compiled_inline, compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed, get
+from hamlet_core.engines.hamlet.numbers.arenas import Arena
 from hamlet_core.engines.hamlet.numbers.semiring import copy, zero
 
 
 @compiled_part
 def negate(
-    program: Any,
+    program: Packed,
     state: Negations,
     events: Events,
     first: int,
@@ -53,7 +56,7 @@ def negate(
     code: int,
 ) -> None:
     """Advance the negated patterns by the events of a type in `first:last`, which have one time stamp."""
-    begin, stop = program[program[AT_NEGATION_FIRST] + code], program[program[AT_NEGATION_FIRST] + code + 1]
+    begin, stop = get(program, AT_NEGATION_FIRST, code), get(program, AT_NEGATION_FIRST, code + 1)
     time = events.time[first]
     for place in range(begin, stop):
         row = program[AT_NEGATION] + place * NEGATION_FIELDS
@@ -62,17 +65,15 @@ def negate(
             if events.code[event] == code and holds_bit(events, event, program[row + N_BIT]):
                 fresh = time if program[row + N_STARTS] else NEVER
                 for before in range(program[row + N_BEFORE], program[row + N_BEFORE_STOP]):
-                    fresh = max(fresh, state.latest[program[program[AT_BEFORE] + before]])
+                    fresh = max(fresh, state.latest[get(program, AT_BEFORE, before)])
                 break
         state.fresh[program[row + N_POSITION]] = max(fresh, state.latest[program[row + N_POSITION]])
 
 
 @compiled_part
-def negate_commit(program: Any, state: Negations, code: int) -> None:
+def negate_commit(program: Packed, state: Negations, code: int) -> None:
     """Commit what `negate` found; `fresh` then differs from `latest` where something is to be dropped."""
-    for place in range(
-        program[program[AT_NEGATION_FIRST] + code], program[program[AT_NEGATION_FIRST] + code + 1]
-    ):
+    for place in range(get(program, AT_NEGATION_FIRST, code), get(program, AT_NEGATION_FIRST, code + 1)):
         row = program[AT_NEGATION] + place * NEGATION_FIELDS
         position, pattern = program[row + N_POSITION], program[row + N_PATTERN]
         if state.fresh[position] == state.latest[position]:
@@ -84,51 +85,47 @@ def negate_commit(program: Any, state: Negations, code: int) -> None:
 
 
 @compiled_part
-def drop(arena: Any, base: int, program: Any, state: Negations, opened: Any, code: int) -> None:
+def drop(arena: Arena, base: int, program: Packed, state: Negations, opened: Any, code: int) -> None:
     """Matches that end now drop what waited since before they began, once all types of the time stamp are committed."""
-    for place in range(
-        program[program[AT_NEGATION_FIRST] + code], program[program[AT_NEGATION_FIRST] + code + 1]
-    ):
+    for place in range(get(program, AT_NEGATION_FIRST, code), get(program, AT_NEGATION_FIRST, code + 1)):
         row = program[AT_NEGATION] + place * NEGATION_FIELDS
         position, pattern = program[row + N_POSITION], program[row + N_PATTERN]
         if state.fresh[position] == state.latest[position]:
             continue
         state.fresh[position] = state.latest[position]
         for item in range(
-            program[program[AT_PATTERN_GAPS_FIRST] + pattern],
-            program[program[AT_PATTERN_GAPS_FIRST] + pattern + 1],
+            get(program, AT_PATTERN_GAPS_FIRST, pattern),
+            get(program, AT_PATTERN_GAPS_FIRST, pattern + 1),
         ):
-            _cut(arena, base, program, state, opened, program[program[AT_PATTERN_GAPS] + item])
+            _cut(arena, base, program, state, opened, get(program, AT_PATTERN_GAPS, item))
 
 
 @compiled_inline
-def _cut(arena: Any, base: int, program: Any, state: Negations, opened: Any, gap: int) -> None:
+def _cut(arena: Arena, base: int, program: Packed, state: Negations, opened: Any, gap: int) -> None:
     """Drop what waits at a gap since before its latest negated match began, and close starts behind it."""
     since = NEVER
-    for item in range(
-        program[program[AT_GAP_PATTERNS_FIRST] + gap], program[program[AT_GAP_PATTERNS_FIRST] + gap + 1]
-    ):
-        since = max(since, state.since[program[program[AT_GAP_PATTERNS] + item]])
+    for item in range(get(program, AT_GAP_PATTERNS_FIRST, gap), get(program, AT_GAP_PATTERNS_FIRST, gap + 1)):
+        since = max(since, state.since[get(program, AT_GAP_PATTERNS, item)])
     _cut_buckets(arena, base, program, state, gap, since)
     start, windows = (
-        program[program[AT_GAP] + gap * GAP_FIELDS + GAP_START],
-        program[program[AT_GAP] + gap * GAP_FIELDS + GAP_WINDOWS],
+        get(program, AT_GAP, gap * GAP_FIELDS + GAP_START),
+        get(program, AT_GAP, gap * GAP_FIELDS + GAP_WINDOWS),
     )
     if start >= 0:
-        for slot in range(program[program[AT_SLOTS] + windows]):
+        for slot in range(get(program, AT_SLOTS, windows)):
             if opened[windows, slot] <= since:
                 zero(arena, base + start + slot)
 
 
 @compiled_inline
-def _cut_buckets(arena: Any, base: int, program: Any, state: Negations, gap: int, since: int) -> None:
+def _cut_buckets(arena: Arena, base: int, program: Packed, state: Negations, gap: int, since: int) -> None:
     """New buckets: one from `since` on, and one from every time at which a match that can go on has begun."""
     bounds, count = state.bounds, 1
     bounds[0] = since
     for item in range(
-        program[program[AT_GAP_POSITIONS_FIRST] + gap], program[program[AT_GAP_POSITIONS_FIRST] + gap + 1]
+        get(program, AT_GAP_POSITIONS_FIRST, gap), get(program, AT_GAP_POSITIONS_FIRST, gap + 1)
     ):
-        begun = state.latest[program[program[AT_GAP_POSITIONS] + item]]
+        begun = state.latest[get(program, AT_GAP_POSITIONS, item)]
         place = count
         while place > 0 and bounds[place - 1] > begun:
             place -= 1
@@ -137,7 +134,7 @@ def _cut_buckets(arena: Any, base: int, program: Any, state: Negations, gap: int
                 bounds[later] = bounds[later - 1]
             bounds[place] = begun
             count += 1
-    first, last = program[program[AT_GAP_WAITS_FIRST] + gap], program[program[AT_GAP_WAITS_FIRST] + gap + 1]
+    first, last = get(program, AT_GAP_WAITS_FIRST, gap), get(program, AT_GAP_WAITS_FIRST, gap + 1)
     kept = -1
     for bucket in range(state.buckets[gap]):
         target = -1

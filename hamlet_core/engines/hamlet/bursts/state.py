@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hamlet_core.engines.hamlet.bursts.tables import GAP_BUCKETS, BurstProgram
-from hamlet_core.engines.hamlet.input.frame import Events
-from hamlet_core.engines.hamlet.jit.decorators import compiled_inline
 
 NEVER = np.int64(-(2**63))
 """The latest start of a negated pattern that has not matched."""
@@ -66,9 +64,3 @@ def windows_of(program: BurstProgram) -> Windows:
     opened = np.full((count, int(program.slots.max(initial=1))), 2**63 - 1, np.int64)
     opening, closing, head, tail = (np.zeros(count, np.int64) for _ in range(4))
     return Windows(opened, opening, closing, head, tail, np.zeros(len(program.kind), np.int64))
-
-
-@compiled_inline
-def holds_bit(events: Events, event: int, bit: int) -> bool:
-    """Whether a local predicate holds for an event; bit -1 always does."""
-    return bit < 0 or (events.bits[event, bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1) != np.uint64(0)

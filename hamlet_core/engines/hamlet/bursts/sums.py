@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from hamlet_core.engines.hamlet.bursts.packing import AT_GROWTH, AT_SUM, GROWTH_FIELDS, SUM_FIELDS
-from hamlet_core.engines.hamlet.bursts.state import holds_bit
 from hamlet_core.engines.hamlet.bursts.tables import (
     BIT,
     NUMBERS,
@@ -22,9 +21,10 @@ from hamlet_core.engines.hamlet.bursts.tables import (
     WEIGHT,
 )
 from hamlet_core.engines.hamlet.input.frame import Events
-from hamlet_core.engines.hamlet.input.windows import row_of
+from hamlet_core.engines.hamlet.input.reading import holds_bit, row_of
 from hamlet_core.engines.hamlet.jit.decorators import compiled_by_types, compiled_part
-from hamlet_core.engines.hamlet.numbers.arenas import ScaledNumbers, is_arena, put_scaled
+from hamlet_core.engines.hamlet.jit.packed import Packed, get
+from hamlet_core.engines.hamlet.numbers.arenas import Arena, ScaledNumbers, Values, is_arena, put_scaled
 from hamlet_core.engines.hamlet.numbers.semiring import (
     add,
     add_product,
@@ -44,10 +44,10 @@ LARGEST = 1000
 
 
 def measure_sums(
-    arena: Any,
+    arena: Arena,
     base: int,
-    program: Any,
-    values: Any,
+    program: Packed,
+    values: Values,
     events: Events,
     first: int,
     last: int,
@@ -59,10 +59,10 @@ def measure_sums(
 
 @compiled_by_types(measure_sums)
 def _measure_sums(
-    arena: Any,
+    arena: Arena,
     base: int,
-    program: Any,
-    values: Any,
+    program: Packed,
+    values: Values,
     events: Events,
     first: int,
     last: int,
@@ -70,10 +70,10 @@ def _measure_sums(
     growth: int,
 ) -> Any:
     def scaled(
-        arena: Any,
+        arena: Arena,
         base: int,
-        program: Any,
-        values: Any,
+        program: Packed,
+        values: Values,
         events: Events,
         first: int,
         last: int,
@@ -116,10 +116,10 @@ def _measure_sums(
         whole(arena, grown + 1, count)
 
     def general(
-        arena: Any,
+        arena: Arena,
         base: int,
-        program: Any,
-        values: Any,
+        program: Packed,
+        values: Values,
         events: Events,
         first: int,
         last: int,
@@ -140,12 +140,12 @@ def _measure_sums(
 
 
 @compiled_part
-def _clear(arena: Any, base: int, program: Any, row: int) -> None:
+def _clear(arena: Arena, base: int, program: Packed, row: int) -> None:
     grown = base + program[row + NUMBERS]
     zero(arena, grown)
     zero(arena, grown + 1)
     for place in range(program[row + SUM_FIRST], program[row + SUM_STOP]):
-        number = base + program[program[AT_SUM] + place * SUM_FIELDS + SUM_NUMBERS]
+        number = base + get(program, AT_SUM, place * SUM_FIELDS + SUM_NUMBERS)
         zero(arena, number)
         zero(arena, number + 1)
 
@@ -190,10 +190,10 @@ def _known(number: float) -> float:
 
 @compiled_part
 def _measure_stamp(
-    arena: Any,
+    arena: Arena,
     base: int,
-    program: Any,
-    values: Any,
+    program: Packed,
+    values: Values,
     events: Events,
     first: int,
     last: int,

@@ -33,16 +33,16 @@ from hamlet_core.engines.hamlet.bursts.tables import (
     S_WINDOWS,
 )
 from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed, get
+from hamlet_core.engines.hamlet.numbers.arenas import Arena
 from hamlet_core.engines.hamlet.numbers.semiring import add, add_product, is_zero, one, zero
 
 
 @compiled_part
-def finish(arena: Any, base: int, program: Any, windows: int, slot: int, row: int) -> None:
+def finish(arena: Arena, base: int, program: Packed, windows: int, slot: int, row: int) -> None:
     """Add the trends of a window that closes to its row of results."""
     begin = row * program[OUT_WIDTH]
-    for item in range(
-        program[program[AT_FINISH_FIRST] + windows], program[program[AT_FINISH_FIRST] + windows + 1]
-    ):
+    for item in range(get(program, AT_FINISH_FIRST, windows), get(program, AT_FINISH_FIRST, windows + 1)):
         run = program[AT_FINISH] + item * FINISH_FIELDS
         if not is_zero(arena, base + program[run] + slot):
             add(arena, begin + program[run + 2], base + program[run + 1] + slot)
@@ -59,31 +59,31 @@ def finish(arena: Any, base: int, program: Any, windows: int, slot: int, row: in
 
 
 @compiled_part
-def clear(arena: Any, base: int, program: Any, windows: int, slot: int) -> None:
+def clear(arena: Arena, base: int, program: Packed, windows: int, slot: int) -> None:
     """All lanes of a slot are 0."""
-    for item in range(
-        program[program[AT_CLEAR_FIRST] + windows], program[program[AT_CLEAR_FIRST] + windows + 1]
-    ):
+    for item in range(get(program, AT_CLEAR_FIRST, windows), get(program, AT_CLEAR_FIRST, windows + 1)):
         run = program[AT_CLEAR] + item * CLEAR_FIELDS
         first, count = base + program[run] + slot, program[run + 1]
-        if program[program[AT_SLOTS] + windows] == 1:
+        if get(program, AT_SLOTS, windows) == 1:
             zero_vector(arena, first, count)
         else:
             for place in range(count):
-                zero(arena, first + place * program[program[AT_SLOTS] + windows])
+                zero(arena, first + place * get(program, AT_SLOTS, windows))
 
 
 @compiled_part
-def open_slot(arena: Any, base: int, program: Any, opened: Any, windows: int, slot: int, time: int) -> None:
+def open_slot(
+    arena: Arena, base: int, program: Packed, opened: Any, windows: int, slot: int, time: int
+) -> None:
     """A slot takes the windows whose first event comes at a time."""
     opened[windows, slot] = time
-    one(arena, base + program[program[AT_START] + windows] + slot)
+    one(arena, base + get(program, AT_START, windows) + slot)
     for gap in range(program[GAPS]):
         if (
-            program[program[AT_GAP] + gap * GAP_FIELDS + GAP_WINDOWS] == windows
-            and program[program[AT_GAP] + gap * GAP_FIELDS + GAP_START] >= 0
+            get(program, AT_GAP, gap * GAP_FIELDS + GAP_WINDOWS) == windows
+            and get(program, AT_GAP, gap * GAP_FIELDS + GAP_START) >= 0
         ):
-            one(arena, base + program[program[AT_GAP] + gap * GAP_FIELDS + GAP_START] + slot)
+            one(arena, base + get(program, AT_GAP, gap * GAP_FIELDS + GAP_START) + slot)
 
 
 @compiled

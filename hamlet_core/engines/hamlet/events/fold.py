@@ -21,7 +21,7 @@ from hamlet_core.engines.hamlet.graphlets.settings import (
 )
 from hamlet_core.engines.hamlet.input.frame import Events, Jobs, Predicates
 from hamlet_core.engines.hamlet.input.predicate_bits import nameless
-from hamlet_core.engines.hamlet.numbers.arenas import ResidueNumbers
+from hamlet_core.engines.hamlet.numbers.arenas import Arena, ResidueNumbers
 from hamlet_core.engines.hamlet.numbers.residues import residue_arena, times_constants
 from hamlet_core.engines.hamlet.numbers.vectors import zero_run
 from hamlet_core.engines.hamlet.program.builder import Builder, event_program, sharing_builder
@@ -43,7 +43,6 @@ from hamlet_core.progress import UNWATCHED, Progress
 from hamlet_core.sharing.options import Sharing
 from hamlet_core.table.columns import frozen
 
-Arena: TypeAlias = Any
 MakeArena: TypeAlias = Callable[[int], Arena]
 
 RESIDUE_BYTES = 1 << 28

@@ -22,7 +22,11 @@ from hamlet_core.engines.hamlet.graphlets.bursts import (
     open_window,
 )
 from hamlet_core.engines.hamlet.graphlets.records import remember
+from hamlet_core.engines.hamlet.graphlets.settings import SharingState
+from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_inline, compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed, get, put
+from hamlet_core.engines.hamlet.numbers.arenas import Arena, Values
 from hamlet_core.engines.hamlet.numbers.semiring import add_product, copy, halve, minus_one, multiply
 from hamlet_core.engines.hamlet.numbers.vectors import add_run, copy_run, run_lost, zero_run
 from hamlet_core.engines.hamlet.program.layout import (
@@ -52,18 +56,19 @@ from hamlet_core.engines.hamlet.program.layout import (
     S_SIDES,
     S_WIDTH,
 )
+from hamlet_core.predicates.pair_tables import PairTables
 
 
 @compiled
 def fold_windows(
-    arena: Any,
-    plan: Any,
-    values: Any,
-    events: Any,
-    pairs: Any,
+    arena: Arena,
+    plan: Packed,
+    values: Values,
+    events: Events,
+    pairs: PairTables,
     jobs: Any,
-    memo: Any,
-    sharing: Any,
+    memo: Packed,
+    sharing: SharingState,
     begin: int,
     room: int,
     lost: Any,
@@ -103,23 +108,23 @@ def fold_windows(
 
 
 @compiled_part
-def _alive(plan: Any, memo: Any) -> int:
+def _alive(plan: Packed, memo: Packed) -> int:
     """Events of the window that some accumulator may bind."""
     alive = 0
     for code in range(plan[P_CODES]):
-        alive += memo[memo[M_COUNTS] + code]
+        alive += get(memo, M_COUNTS, code)
     return alive
 
 
 @compiled_part
 def _fold(
-    arena: Any,
-    plan: Any,
-    values: Any,
-    memo: Any,
-    events: Any,
-    pairs: Any,
-    sharing: Any,
+    arena: Arena,
+    plan: Packed,
+    values: Values,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    sharing: SharingState,
     first: int,
     last: int,
 ) -> None:
@@ -139,13 +144,13 @@ def _fold(
         if sharing is not None:
             touched = end_bursts(arena, plan, memo, events, begin, end)
         for event in range(begin, end):
-            memo[memo[M_MATCHED] + event - begin] = 0
+            put(memo, M_MATCHED, event - begin, 0)
             if events.code[event] >= 0 and binds(plan, events, event):
                 slot = slots + (event - begin) * stride
                 units = plan[P_UNITS] + events.code[event]
                 for unit in range(plan[units], plan[units + 1]):
                     block = plan[unit]
-                    here = slot + plan[plan[P_SLOT] + block]
+                    here = slot + get(plan, P_SLOT, block)
                     if sharing is None or not gather_together(
                         arena,
                         plan,
@@ -163,7 +168,7 @@ def _fold(
                         touched,
                     ):
                         gather_block(arena, plan, values, memo, events, pairs, block, event, here)
-                memo[memo[M_MATCHED] + event - begin] = 1
+                put(memo, M_MATCHED, event - begin, 1)
         if negates or determines:
             _gather_others(arena, plan, values, memo, events, pairs, begin, end)
         if memo[M_SHORT]:
@@ -171,12 +176,12 @@ def _fold(
         if negates:
             commit_starts(arena, plan, memo)
         for event in range(begin, end):
-            if memo[memo[M_MATCHED] + event - begin]:
+            if get(memo, M_MATCHED, event - begin):
                 slot = slots + (event - begin) * stride
                 units = plan[P_UNITS] + events.code[event]
                 for unit in range(plan[units], plan[units + 1]):
                     block = plan[unit]
-                    here = slot + plan[plan[P_SLOT] + block]
+                    here = slot + get(plan, P_SLOT, block)
                     if sharing is None or not commit_together(
                         arena, plan, memo, events, pairs, sharing, block, event, here, begin
                     ):
@@ -192,7 +197,14 @@ def _fold(
 
 @compiled_inline
 def _gather_others(
-    arena: Any, plan: Any, values: Any, memo: Any, events: Any, pairs: Any, begin: int, end: int
+    arena: Arena,
+    plan: Packed,
+    values: Values,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    begin: int,
+    end: int,
 ) -> None:
     """What the events of one time stamp do to negated patterns and to sets of positions."""
     for event in range(begin, end):
@@ -202,7 +214,7 @@ def _gather_others(
 
 
 @compiled_part
-def _finish(arena: Any, plan: Any, memo: Any) -> Any:
+def _finish(arena: Arena, plan: Packed, memo: Packed) -> Any:
     """Close the window: its elements, accumulator after accumulator; whether a number left its range."""
     result, scratch = plan[P_RESULT], plan[P_SCRATCH]
     zero_run(arena, result, plan[P_WIDTH])
@@ -223,7 +235,7 @@ def _finish(arena: Any, plan: Any, memo: Any) -> Any:
 
 
 @compiled_inline
-def _pairs(arena: Any, address: int, counts: int) -> None:
+def _pairs(arena: Arena, address: int, counts: int) -> None:
     """AND: pairs of different trends, of counts by left, right and both sides (SEMANTICS 5)."""
     left, right, both, fewer = counts, counts + 1, counts + 2, counts + 3
     copy(arena, fewer, both)

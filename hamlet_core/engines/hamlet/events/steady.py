@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from hamlet_core.engines.hamlet.automaton.paths import commit_block, gather_block, make_base, tell_readers
 from hamlet_core.engines.hamlet.graphlets.snapshots import flush
+from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.jit.decorators import compiled_inline, compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed, get
+from hamlet_core.engines.hamlet.numbers.arenas import Arena, Values
 from hamlet_core.engines.hamlet.numbers.semiring import whole
 from hamlet_core.engines.hamlet.numbers.vectors import add_times
 from hamlet_core.engines.hamlet.program.layout import (
@@ -24,29 +25,37 @@ from hamlet_core.engines.hamlet.program.layout import (
     P_TOTALS,
     P_TOUCHED,
 )
+from hamlet_core.predicates.pair_tables import PairTables
 
 
 @compiled_inline
-def is_steady(plan: Any, events: Any, event: int) -> bool:
+def is_steady(plan: Packed, events: Events, event: int) -> bool:
     """Whether a run may begin with an event."""
     code = events.code[event]
-    return code >= 0 and plan[plan[P_STEADY] + code] >= 0  # type: ignore[no-any-return]
+    return code >= 0 and get(plan, P_STEADY, code) >= 0  # type: ignore[no-any-return]
 
 
 @compiled_part
 def fold_steady(
-    arena: Any, plan: Any, values: Any, memo: Any, events: Any, pairs: Any, begin: int, last: int
+    arena: Arena,
+    plan: Packed,
+    values: Values,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    begin: int,
+    last: int,
 ) -> int:
     """Fold a run of events of a steady type, from a time stamp's first; where it ends: `begin` if others tie with it."""
     code = events.code[begin]
-    block, slot = plan[plan[P_STEADY] + code], memo[M_SLOTS]
+    block, slot = get(plan, P_STEADY, code), memo[M_SLOTS]
     stop: int = _run_stop(events, code, begin, last)
     if stop == begin:
         return begin
     for group in range(plan[P_GROUPS]):
-        if plan[plan[P_TOUCHED] + group * plan[P_CODES] + code] & ENDS_BURSTS:
+        if get(plan, P_TOUCHED, group * plan[P_CODES] + code) & ENDS_BURSTS:
             flush(arena, plan, memo, group)
-    bare = plan[plan[P_LOADS] + block] == plan[plan[P_LOADS] + block + 1]
+    bare = get(plan, P_LOADS, block) == get(plan, P_LOADS, block + 1)
     kept, times = plan[P_STEADY_KEPT] + code, 0
     for event in range(begin, stop):
         if events.code[event] != code:
@@ -60,10 +69,10 @@ def fold_steady(
             gather_block(arena, plan, values, memo, events, pairs, block, event, slot)
             commit_block(arena, plan, memo, events, pairs, block, event, slot)
     if times > 0:
-        if memo[memo[M_DIRTY] + block]:
+        if get(memo, M_DIRTY, block):
             make_base(arena, plan, memo, block)
         whole(arena, slot, times)
-        base, totals = plan[plan[P_BASE] + block], plan[P_TOTALS] + block
+        base, totals = get(plan, P_BASE, block), plan[P_TOTALS] + block
         for at in range(plan[totals], plan[totals + 1], 3):
             add_times(arena, plan[at], base + plan[at + 1], plan[at + 2], slot)
         tell_readers(plan, memo, block)
@@ -71,7 +80,7 @@ def fold_steady(
 
 
 @compiled_part
-def _run_stop(events: Any, code: int, begin: int, last: int) -> int:
+def _run_stop(events: Events, code: int, begin: int, last: int) -> int:
     """Where the time stamp begins in which another type comes, or where the window ends."""
     stop = begin + 1
     while stop < last and (events.code[stop] == code or events.code[stop] < 0):

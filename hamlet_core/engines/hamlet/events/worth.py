@@ -69,13 +69,14 @@ class Pieces:
     def __init__(self, code: npt.NDArray[np.int32], jobs: Jobs) -> None:
         sizes = jobs.last - jobs.first
         ends = np.cumsum(sizes)
-        begins = np.linspace(0, max(int(ends[-1]) - LOOKED_AT, 0), PIECES).astype(np.int64)
+        begins = np.arange(PIECES) * max(int(ends[-1]) - LOOKED_AT, 0) // (PIECES - 1)
         place = (begins[:, None] + np.arange(LOOKED_AT)).ravel()
-        place = place[place < ends[-1]]
+        if ends[-1] < LOOKED_AT:
+            place = place[place < ends[-1]]
         window = ends.searchsorted(place, "right")
         self.code = code[jobs.last[window] - (ends[window] - place)]
         other = np.ones(len(place), np.bool_)
-        other[1:] = (np.diff(window) != 0) | (np.diff(place) != 1)
+        other[1:] = (window[1:] != window[:-1]) | (place[1:] != place[:-1] + 1)
         self.window = np.cumsum(other) - 1
         """By event: its window, or the part of one that a piece has, numbered."""
         self.share = np.bincount(self.window) / sizes[window[other]]
@@ -85,9 +86,10 @@ class Pieces:
         self, own: int, ending: Collection[int]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """By burst of events with the code `own`, which those with others end: its window, and its events."""
-        is_own, ends = self.code == own, np.isin(self.code, list(ending))
-        here = np.flatnonzero(is_own | ends)
-        is_own, window = is_own[here], self.window[here]
+        kind = np.zeros(max(int(self.code.max(initial=0)), own, *ending) + 2, np.int8)
+        kind[[own, *ending]] = 1  # the last one is that of events whose code is -1
+        here = np.flatnonzero(kind[self.code])
+        is_own, window = self.code[here] == own, self.window[here]
         begins = is_own.copy()
-        begins[1:] &= ~is_own[:-1] | (np.diff(window) != 0)
+        begins[1:] &= ~is_own[:-1] | (window[1:] != window[:-1])
         return window[begins], np.bincount(np.cumsum(begins)[is_own])[1:]

@@ -35,11 +35,15 @@ from hamlet_core.engines.hamlet.graphlets.settings import (
     S_ORIGIN,
     S_PANE,
     SPLIT,
+    SharingState,
 )
 from hamlet_core.engines.hamlet.graphlets.signatures import agreement, compare, disagreements, nobody_differs
 from hamlet_core.engines.hamlet.graphlets.snapshots import dissolve, flush, open_sets, plant_alone
+from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.jit.clock import cycles
 from hamlet_core.engines.hamlet.jit.decorators import compiled_inline, compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed, get, put
+from hamlet_core.engines.hamlet.numbers.arenas import Arena, Values
 from hamlet_core.engines.hamlet.numbers.vectors import zero_run
 from hamlet_core.engines.hamlet.program.layout import (
     BY_TOTAL,
@@ -81,10 +85,11 @@ from hamlet_core.engines.hamlet.program.layout import (
     X_SETS,
     X_STOP,
 )
+from hamlet_core.predicates.pair_tables import PairTables
 
 
 @compiled_inline
-def touches(plan: Any, events: Any, group: int, begin: int, end: int) -> bool:
+def touches(plan: Packed, events: Events, group: int, begin: int, end: int) -> bool:
     """Whether some event ends a burst of the group."""
     touched = plan[P_TOUCHED] + group * plan[P_CODES]
     for event in range(begin, end):
@@ -95,14 +100,14 @@ def touches(plan: Any, events: Any, group: int, begin: int, end: int) -> bool:
 
 
 @compiled_inline
-def _goes_alone(memo: Any, group: int, begin: int) -> Any:
+def _goes_alone(memo: Packed, group: int, begin: int) -> Any:
     """Whether it is known that nobody shares the burst that a time stamp lies in."""
     state = memo[M_GROUP] + group * GROUP_FIELDS
     return memo[state + X_SETS] == 0 and begin < memo[state + X_STOP]
 
 
 @compiled_inline
-def end_bursts(arena: Any, plan: Any, memo: Any, events: Any, begin: int, end: int) -> bool:
+def end_bursts(arena: Arena, plan: Packed, memo: Packed, events: Events, begin: int, end: int) -> bool:
     """Graphlets that events of a time stamp touch give out what they came to; whether there are any."""
     any_touched = False
     for event in range(begin, end):
@@ -117,16 +122,16 @@ def end_bursts(arena: Any, plan: Any, memo: Any, events: Any, begin: int, end: i
 
 
 @compiled_part
-def flush_all(arena: Any, plan: Any, memo: Any) -> None:
+def flush_all(arena: Arena, plan: Packed, memo: Packed) -> None:
     """All graphlets give out what they came to; what goes on is decided anew where they closed."""
     for group in range(plan[P_GROUPS]):
         flush(arena, plan, memo, group)
-        if plan[plan[P_GROUP] + group * G_FIELDS + G_KIND] == BY_TOTAL:
-            memo[memo[M_GROUP] + group * GROUP_FIELDS + X_STOP] = 0
+        if get(plan, P_GROUP, group * G_FIELDS + G_KIND) == BY_TOTAL:
+            put(memo, M_GROUP, group * GROUP_FIELDS + X_STOP, 0)
 
 
 @compiled_part
-def open_window(plan: Any, memo: Any, first: int) -> None:
+def open_window(plan: Packed, memo: Packed, first: int) -> None:
     """No burst of any group has been seen."""
     memo[M_JUMP] = 0
     for group in range(plan[P_GROUPS]):
@@ -136,13 +141,13 @@ def open_window(plan: Any, memo: Any, first: int) -> None:
 
 @compiled_inline
 def gather_together(
-    arena: Any,
-    plan: Any,
-    values: Any,
-    memo: Any,
-    events: Any,
-    pairs: Any,
-    sharing: Any,
+    arena: Arena,
+    plan: Packed,
+    values: Values,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    sharing: SharingState,
     block: int,
     event: int,
     slot: int,
@@ -152,7 +157,7 @@ def gather_together(
     touched: bool,
 ) -> bool:
     """What an event of the time stamp `begin:end` does to a block that may share; False where it goes alone."""
-    group = plan[plan[P_GROUP_OF] + block]
+    group = get(plan, P_GROUP_OF, block)
     if group < 0:
         return False
     if event < _done_to(memo, group):
@@ -164,19 +169,19 @@ def gather_together(
 
 @compiled_inline
 def commit_together(
-    arena: Any,
-    plan: Any,
-    memo: Any,
-    events: Any,
-    pairs: Any,
-    sharing: Any,
+    arena: Arena,
+    plan: Packed,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    sharing: SharingState,
     block: int,
     event: int,
     slot: int,
     begin: int,
 ) -> bool:
     """Commit what `gather_together` left in a slot; False where the block goes alone."""
-    group = plan[plan[P_GROUP_OF] + block]
+    group = get(plan, P_GROUP_OF, block)
     if group < 0:
         return False
     if event < _done_to(memo, group):
@@ -187,20 +192,20 @@ def commit_together(
 
 
 @compiled_inline
-def _done_to(memo: Any, group: int) -> Any:
+def _done_to(memo: Packed, group: int) -> Any:
     """The first event that no shared burst has folded already."""
-    return memo[memo[M_GROUP] + group * GROUP_FIELDS + X_DONE]
+    return get(memo, M_GROUP, group * GROUP_FIELDS + X_DONE)
 
 
 @compiled_part
 def _gather(
-    arena: Any,
-    plan: Any,
-    values: Any,
-    memo: Any,
-    events: Any,
-    pairs: Any,
-    sharing: Any,
+    arena: Arena,
+    plan: Packed,
+    values: Values,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    sharing: SharingState,
     group: int,
     event: int,
     slot: int,
@@ -216,15 +221,13 @@ def _gather(
     """
     state = memo[M_GROUP] + group * GROUP_FIELDS
     if agreement(plan, events, group, event) == NOBODY:
-        zero_run(
-            arena, slot, plan[plan[P_GROUP] + group * G_FIELDS + G_SIZE]
-        )  # if others make it be committed
+        zero_run(arena, slot, get(plan, P_GROUP, group * G_FIELDS + G_SIZE))  # if others make it be committed
         return True
     if begin >= memo[state + X_STOP]:
         _begin(arena, plan, memo, events, sharing, group, begin, end, last)
     if memo[state + X_SETS] == 0:
         return False
-    place, stride = plan[plan[P_SLOT] + _block_of(plan, group)], plan[P_STRIDE]
+    place, stride = get(plan, P_SLOT, _block_of(plan, group)), plan[P_STRIDE]
     if touched:
         gather_shared(arena, plan, values, memo, events, pairs, group, event, slot)
     else:
@@ -236,7 +239,15 @@ def _gather(
 
 @compiled_part
 def _commit(
-    arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, sharing: Any, group: int, event: int, slot: int
+    arena: Arena,
+    plan: Packed,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    sharing: SharingState,
+    group: int,
+    event: int,
+    slot: int,
 ) -> bool:
     """Commit what `_gather` left in a slot; False where the members go alone."""
     state = memo[M_GROUP] + group * GROUP_FIELDS
@@ -249,17 +260,17 @@ def _commit(
 
 
 @compiled_inline
-def _block_of(plan: Any, group: int) -> Any:
-    return plan[plan[P_GROUP] + group * G_FIELDS + G_BLOCK]
+def _block_of(plan: Packed, group: int) -> Any:
+    return get(plan, P_GROUP, group * G_FIELDS + G_BLOCK)
 
 
 @compiled_part
 def _begin(
-    arena: Any,
-    plan: Any,
-    memo: Any,
-    events: Any,
-    sharing: Any,
+    arena: Arena,
+    plan: Packed,
+    memo: Packed,
+    events: Events,
+    sharing: SharingState,
     group: int,
     begin: int,
     end: int,
@@ -290,7 +301,7 @@ def _begin(
     if sets > 0:
         sharing.gain[group] += saved(plan, memo, sharing, group, found, own, created, carried)
     else:
-        alone_now = memo[memo[M_COUNTS] + plan[about + G_CODE]] if tree else found
+        alone_now = get(memo, M_COUNTS, plan[about + G_CODE]) if tree else found
         sharing.gain[group] -= sharing.prices[APART_PRICE] * alone_now
     sharing.gain[group] -= ASKING_TO_GO_ON if tree and goes_on else ASKING
     sharing.count[N_BURSTS] += 1
@@ -310,10 +321,10 @@ def _begin(
 
 @compiled_part
 def _decide(
-    plan: Any,
-    memo: Any,
-    events: Any,
-    sharing: Any,
+    plan: Packed,
+    memo: Packed,
+    events: Events,
+    sharing: SharingState,
     group: int,
     begin: int,
     stop: int,
@@ -326,12 +337,12 @@ def _decide(
     """
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     tree, differing = plan[about + G_KIND] != BY_TOTAL, 0
-    some_differ = plan[plan[P_KEPT] + group] < plan[plan[P_KEPT] + group + 1]
+    some_differ = get(plan, P_KEPT, group) < get(plan, P_KEPT, group + 1)
     if tree and memo[state + X_LEFT] < 0:
         if some_differ:
             _look_ahead(plan, memo, events, group, begin, last)
         else:
-            memo[state + X_LEFT], memo[state + X_DIFFERING] = memo[memo[M_COUNTS] + plan[about + G_CODE]], 0
+            memo[state + X_LEFT], memo[state + X_DIFFERING] = get(memo, M_COUNTS, plan[about + G_CODE]), 0
         _count_runs(plan, memo, events, group, begin, last)
     if sharing.settings[S_MODEL] == PAPER:
         _count_matched(plan, memo, events, group, stop)
@@ -358,14 +369,14 @@ def _decide(
 
 @compiled_part
 def _burst_stop(
-    plan: Any, events: Any, sharing: Any, group: int, begin: int, end: int, last: int
+    plan: Packed, events: Events, sharing: SharingState, group: int, begin: int, end: int, last: int
 ) -> tuple[int, int]:
     """(where the burst ends, events of the group's type in it).
 
     That is at a time stamp that touches the group, at a pane's border, or with the window. A time stamp in which other
     types take part is a burst of its own.
     """
-    own, found = plan[plan[P_GROUP] + group * G_FIELDS + G_CODE], 0
+    own, found = get(plan, P_GROUP, group * G_FIELDS + G_CODE), 0
     for event in range(begin, end):
         found += events.code[event] == own
     if touches(plan, events, group, begin, end):
@@ -388,7 +399,7 @@ def _burst_stop(
 
 
 @compiled_part
-def _look_ahead(plan: Any, memo: Any, events: Any, group: int, begin: int, last: int) -> None:
+def _look_ahead(plan: Packed, memo: Packed, events: Events, group: int, begin: int, last: int) -> None:
     """Count the events that trees and scans of the window will hold, and those on which members differ."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     left = differing = 0
@@ -401,9 +412,9 @@ def _look_ahead(plan: Any, memo: Any, events: Any, group: int, begin: int, last:
 
 
 @compiled_part
-def _count_runs(plan: Any, memo: Any, events: Any, group: int, begin: int, last: int) -> None:
+def _count_runs(plan: Packed, memo: Packed, events: Events, group: int, begin: int, last: int) -> None:
     """Count the events of the group in the next ones, and the runs of them: each ends where others end a burst."""
-    own, state = plan[plan[P_GROUP] + group * G_FIELDS + G_CODE], memo[M_GROUP] + group * GROUP_FIELDS
+    own, state = get(plan, P_GROUP, group * G_FIELDS + G_CODE), memo[M_GROUP] + group * GROUP_FIELDS
     touched, seen, runs, begins = plan[P_TOUCHED] + group * plan[P_CODES], 0, 0, 1
     for event in range(begin, min(last, begin + LOOKED_AT)):
         code = events.code[event]
@@ -416,7 +427,7 @@ def _count_runs(plan: Any, memo: Any, events: Any, group: int, begin: int, last:
 
 
 @compiled_part
-def _count_matched(plan: Any, memo: Any, events: Any, group: int, stop: int) -> None:
+def _count_matched(plan: Packed, memo: Packed, events: Events, group: int, stop: int) -> None:
     """Count the events of the window that the group has matched before `stop`."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     touched = plan[P_TOUCHED] + group * plan[P_CODES]

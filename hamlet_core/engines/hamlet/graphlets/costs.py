@@ -11,9 +11,12 @@ from hamlet_core.engines.hamlet.graphlets.settings import (
     PAPER,
     S_MODEL,
     S_POLICY,
+    SharingState,
 )
 from hamlet_core.engines.hamlet.graphlets.signatures import disagreements
+from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.jit.decorators import compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed, get
 from hamlet_core.engines.hamlet.program.layout import (
     BY_TOTAL,
     BY_TREE,
@@ -55,12 +58,12 @@ PRODUCT, CLEAR, GRAPHLET, APART_PRICE, MIXED, STEP = range(3, 9)
 
 
 @compiled_part
-def inputs_of(plan: Any, memo: Any, group: int, labels: int, label: int) -> int:
+def inputs_of(plan: Packed, memo: Packed, group: int, labels: int, label: int) -> int:
     """Snapshots that a set needs when its graphlet opens: one for each different input if there is a tree or scan."""
     about = plan[P_GROUP] + group * G_FIELDS
     if plan[about + G_KIND] == BY_TOTAL:
         return 1
-    mark, numbers, different = memo[M_MARK] + plan[about + G_NUMBER_AT], plan[plan[P_NUMBERS] + group], 0
+    mark, numbers, different = memo[M_MARK] + plan[about + G_NUMBER_AT], get(plan, P_NUMBERS, group), 0
     for number in range(plan[about + G_SIZE]):
         memo[mark + number] = 0
     for number in range(plan[about + G_SIZE]):
@@ -73,15 +76,15 @@ def inputs_of(plan: Any, memo: Any, group: int, labels: int, label: int) -> int:
 
 
 @compiled_part
-def set_step(plan: Any, memo: Any, sharing: Any, group: int) -> None:
+def set_step(plan: Packed, memo: Packed, sharing: SharingState, group: int) -> None:
     """Into `prices[STEP]`: what an event pays for each number of its element (`Measured.step`)."""
     sharing.prices[STEP] = _step_price(plan, memo, sharing, group)
 
 
 @compiled_part
-def _step_price(plan: Any, memo: Any, sharing: Any, group: int) -> Any:
+def _step_price(plan: Packed, memo: Packed, sharing: SharingState, group: int) -> Any:
     about = plan[P_GROUP] + group * G_FIELDS
-    stored = np.float64(memo[memo[M_COUNTS] + plan[about + G_CODE]])
+    stored = np.float64(get(memo, M_COUNTS, plan[about + G_CODE]))
     if plan[about + G_KIND] == BY_TOTAL:
         return sharing.prices[0]
     if plan[about + G_KIND] == BY_TREE:
@@ -90,7 +93,9 @@ def _step_price(plan: Any, memo: Any, sharing: Any, group: int) -> Any:
 
 
 @compiled_part
-def alone_price(plan: Any, memo: Any, sharing: Any, group: int, labels: int, label: int, found: int) -> Any:
+def alone_price(
+    plan: Packed, memo: Packed, sharing: SharingState, group: int, labels: int, label: int, found: int
+) -> Any:
     """What members with a label cost if each goes by itself."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     size, numbers = size_of(plan, memo, group, labels, label)
@@ -102,9 +107,9 @@ def alone_price(plan: Any, memo: Any, sharing: Any, group: int, labels: int, lab
 
 @compiled_part
 def shared_price(
-    plan: Any,
-    memo: Any,
-    sharing: Any,
+    plan: Packed,
+    memo: Packed,
+    sharing: SharingState,
     group: int,
     labels: int,
     label: int,
@@ -124,7 +129,7 @@ def shared_price(
         events = found + (memo[state + X_EVENTS] if continuing else 0)
         cost = np.float64(found) * memo[state + X_SEEN] * carried
         return cost + np.float64(created) * size * events * plan[about + G_TYPES]  # type: ignore[no-any-return]
-    unit, stored = plan[about + G_UNIT], memo[memo[M_COUNTS] + plan[about + G_CODE]]
+    unit, stored = plan[about + G_UNIT], get(memo, M_COUNTS, plan[about + G_CODE])
     moved = np.float64(found) * carried
     if plan[about + G_KIND] != BY_TOTAL:
         later, more = memo[state + X_LEFT] - found, np.float64(memo[state + X_DIFFERING] - differing)
@@ -140,17 +145,17 @@ def shared_price(
 
 
 @compiled_part
-def _later_bursts(memo: Any, state: int, found: int) -> float:
+def _later_bursts(memo: Packed, state: int, found: int) -> float:
     """Bursts in which the events come that stand behind the one in hand in the window, about."""
     return (memo[state + X_LEFT] - found) * memo[state + X_RUNS] / max(memo[state + X_LOOKED], 1)  # type: ignore[no-any-return]
 
 
 @compiled_part
 def plan_price(
-    plan: Any,
-    memo: Any,
-    events: Any,
-    sharing: Any,
+    plan: Packed,
+    memo: Packed,
+    events: Events,
+    sharing: SharingState,
     group: int,
     labels: int,
     sets: int,
@@ -175,11 +180,13 @@ def plan_price(
         )
     if sharing.settings[S_MODEL] != PAPER:
         cost += _beside(plan, memo, sharing, group, labels, sets, found, continuing)
-    return np.inf if lanes > plan[plan[P_GROUP] + group * G_FIELDS + G_ROOM] else cost
+    return np.inf if lanes > get(plan, P_GROUP, group * G_FIELDS + G_ROOM) else cost
 
 
 @compiled_part
-def all_go_on(plan: Any, memo: Any, sharing: Any, group: int, found: int) -> tuple[bool, float, float]:
+def all_go_on(
+    plan: Packed, memo: Packed, sharing: SharingState, group: int, found: int
+) -> tuple[bool, float, float]:
     """(whether the open set goes on, cost shared, cost alone): `choose` in short.
 
     For a tree or scan in which all members share, and a burst on which they agree; False also where that is not so.
@@ -205,9 +212,9 @@ def all_go_on(plan: Any, memo: Any, sharing: Any, group: int, found: int) -> tup
 
 @compiled_part
 def saved(
-    plan: Any,
-    memo: Any,
-    sharing: Any,
+    plan: Packed,
+    memo: Packed,
+    sharing: SharingState,
     group: int,
     found: int,
     own: int,
@@ -222,13 +229,20 @@ def saved(
     gained += found * (prices[APART_PRICE] if single == 0 else -prices[MIXED])
     gained -= prices[PRODUCT] * together * carried * (1 + own) + prices[MIXED] * own + prices[GRAPHLET]
     if plan[about + G_KIND] == BY_TREE:
-        gained -= prices[CLEAR] * memo[memo[M_COUNTS] + plan[about + G_CODE]] * created * unit
+        gained -= prices[CLEAR] * get(memo, M_COUNTS, plan[about + G_CODE]) * created * unit
     return gained
 
 
 @compiled_part
 def _beside(
-    plan: Any, memo: Any, sharing: Any, group: int, labels: int, sets: int, found: int, continuing: bool
+    plan: Packed,
+    memo: Packed,
+    sharing: SharingState,
+    group: int,
+    labels: int,
+    sets: int,
+    found: int,
+    continuing: bool,
 ) -> Any:
     """`Measured.beside`."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
@@ -243,19 +257,19 @@ def _beside(
 
 
 @compiled_part
-def size_of(plan: Any, memo: Any, group: int, labels: int, label: int) -> tuple[int, int]:
+def size_of(plan: Packed, memo: Packed, group: int, labels: int, label: int) -> tuple[int, int]:
     """(members with a label, their numbers)"""
     about = plan[P_GROUP] + group * G_FIELDS
     size = numbers = 0
     for member in range(plan[about + G_MEMBERS]):
         if memo[labels + member] == label:
             size += 1
-            numbers += plan[plan[plan[P_MEMBERS] + group] + 3 * member + 1]
+            numbers += plan[get(plan, P_MEMBERS, group) + 3 * member + 1]
     return size, numbers
 
 
 @compiled_part
-def lanes_of(plan: Any, memo: Any, group: int, label: int) -> int:
+def lanes_of(plan: Packed, memo: Packed, group: int, label: int) -> int:
     """Snapshot lanes of an open set."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     found, first = 0, memo[M_LANE_SET] + plan[about + G_LANE_AT]
@@ -265,7 +279,7 @@ def lanes_of(plan: Any, memo: Any, group: int, label: int) -> int:
 
 
 @compiled_part
-def _open_products(plan: Any, memo: Any, group: int) -> int:
+def _open_products(plan: Packed, memo: Packed, group: int) -> int:
     """Numbers of members times snapshots, over the open sets."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     products, labels = 0, memo[M_SET_OF] + plan[about + G_MEMBER_AT]
@@ -275,7 +289,7 @@ def _open_products(plan: Any, memo: Any, group: int) -> int:
 
 
 @compiled_part
-def continues(plan: Any, memo: Any, group: int, labels: int, sets: int) -> bool:
+def continues(plan: Packed, memo: Packed, group: int, labels: int, sets: int) -> bool:
     """Whether these sets are the open ones."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     if sets == 0 or sets != memo[state + X_SETS]:

@@ -6,8 +6,6 @@ the bits of the events: equal edge conditions are what makes members a group, so
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from hamlet_core.engines.hamlet.graphlets.costs import (
@@ -23,8 +21,11 @@ from hamlet_core.engines.hamlet.graphlets.settings import (
     REASONS,
     S_CHOICE,
     S_POLICY,
+    SharingState,
 )
+from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.jit.decorators import compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed
 from hamlet_core.engines.hamlet.program.layout import (
     G_FIELDS,
     G_MEMBER_AT,
@@ -53,19 +54,19 @@ _NOTHING, GOES_ON, _PRUNED, _EVERYBODY, _CLASSES, _PAPER, _ALWAYS, _NO_ROOM = (
 
 
 @compiled_part
-def _label_all(memo: Any, labels: int, count: int, label: int) -> None:
+def _label_all(memo: Packed, labels: int, count: int, label: int) -> None:
     for member in range(count):
         memo[labels + member] = label
 
 
 @compiled_part
-def _copy_labels(memo: Any, labels: int, source: int, count: int) -> None:
+def _copy_labels(memo: Packed, labels: int, source: int, count: int) -> None:
     for member in range(count):
         memo[labels + member] = memo[source + member]
 
 
 @compiled_part
-def _tidy(memo: Any, labels: int, count: int, renamed: int) -> int:
+def _tidy(memo: Packed, labels: int, count: int, renamed: int) -> int:
     """Number sets of two or more from 0 by their first members; others go alone. How many there are."""
     sets = 0
     for label in range(count):
@@ -89,10 +90,10 @@ def _tidy(memo: Any, labels: int, count: int, renamed: int) -> int:
 
 @compiled_part
 def choose(
-    plan: Any,
-    memo: Any,
-    events: Any,
-    sharing: Any,
+    plan: Packed,
+    memo: Packed,
+    events: Events,
+    sharing: SharingState,
     group: int,
     begin: int,
     stop: int,
@@ -186,10 +187,10 @@ def choose(
 
 @compiled_part
 def _without_costly(
-    plan: Any,
-    memo: Any,
-    events: Any,
-    sharing: Any,
+    plan: Packed,
+    memo: Packed,
+    events: Events,
+    sharing: SharingState,
     group: int,
     tried: int,
     begin: int,

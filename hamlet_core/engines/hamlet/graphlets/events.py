@@ -6,11 +6,10 @@ section 3). `snapshots.py` has the lanes and their values.
 
 from __future__ import annotations
 
-from typing import Any
-
 from hamlet_core.engines.hamlet.automaton.conditions import holds
 from hamlet_core.engines.hamlet.automaton.paths import add_moves, bind, load_values, tell_readers
 from hamlet_core.engines.hamlet.automaton.trees import EQUAL, leaf_of, reach_of
+from hamlet_core.engines.hamlet.graphlets.settings import SharingState
 from hamlet_core.engines.hamlet.graphlets.signatures import agreement, matches
 from hamlet_core.engines.hamlet.graphlets.snapshots import (
     EVENT,
@@ -19,8 +18,11 @@ from hamlet_core.engines.hamlet.graphlets.snapshots import (
     make_inputs,
     new_lane,
 )
-from hamlet_core.engines.hamlet.input.windows import row_of
+from hamlet_core.engines.hamlet.input.frame import Events
+from hamlet_core.engines.hamlet.input.reading import row_of
 from hamlet_core.engines.hamlet.jit.decorators import compiled_inline, compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed, get, put
+from hamlet_core.engines.hamlet.numbers.arenas import Arena, Values
 from hamlet_core.engines.hamlet.numbers.semiring import add_product, multiply, one
 from hamlet_core.engines.hamlet.numbers.vectors import add_leaves, add_run, add_to_leaf, copy_run, zero_run
 from hamlet_core.engines.hamlet.program.layout import (
@@ -70,11 +72,20 @@ from hamlet_core.engines.hamlet.program.layout import (
     X_SETS,
     X_STRIDE,
 )
+from hamlet_core.predicates.pair_tables import PairTables
 
 
 @compiled_part
 def gather_shared(
-    arena: Any, plan: Any, values: Any, memo: Any, events: Any, pairs: Any, group: int, event: int, slot: int
+    arena: Arena,
+    plan: Packed,
+    values: Values,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    group: int,
+    event: int,
+    slot: int,
 ) -> None:
     """At `slot`: the elements of members that go alone, then the coefficients of the event on every lane."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
@@ -86,7 +97,7 @@ def gather_shared(
     if plan[about + G_KIND] == BY_TOTAL:
         add_run(arena, own, plan[about + G_RUNNING], lanes * unit)
     if memo[state + X_ALONE] > 0:
-        copy_run(arena, slot, plan[plan[P_BASE] + block], plan[about + G_SIZE])
+        copy_run(arena, slot, get(plan, P_BASE, block), plan[about + G_SIZE])
         if plan[about + G_KIND] == BY_TOTAL:
             add_moves(arena, plan, plan[P_LOOPS] + block, slot)
     if plan[about + G_KIND] != BY_TOTAL:
@@ -101,9 +112,9 @@ def gather_shared(
 
 
 @compiled_inline
-def bind_lanes(arena: Any, plan: Any, group: int, own: int, lanes: int) -> None:
+def bind_lanes(arena: Arena, plan: Packed, group: int, own: int, lanes: int) -> None:
     """What the event adds to the trends that took it, on every lane."""
-    unit = plan[plan[P_GROUP] + group * G_FIELDS + G_UNIT]
+    unit = get(plan, P_GROUP, group * G_FIELDS + G_UNIT)
     columns, factors = plan[P_COLUMNS] + group, plan[P_FACTORS] + group
     for lane in range(lanes):
         count = own + lane * unit
@@ -116,7 +127,9 @@ def bind_lanes(arena: Any, plan: Any, group: int, own: int, lanes: int) -> None:
 
 
 @compiled_part
-def _differ(arena: Any, plan: Any, memo: Any, events: Any, group: int, event: int, slot: int) -> None:
+def _differ(
+    arena: Arena, plan: Packed, memo: Packed, events: Events, group: int, event: int, slot: int
+) -> None:
     """Not every member matches: sets that differ get values in the block instead of coefficients, others nothing."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     unit, own = plan[about + G_UNIT], slot + plan[about + G_SIZE]
@@ -126,21 +139,21 @@ def _differ(arena: Any, plan: Any, memo: Any, events: Any, group: int, event: in
             evaluate(arena, plan, memo, group, own, slot, label)
         if how != ALL:
             for lane in range(memo[state + X_LANES]):
-                if memo[memo[M_LANE_SET] + plan[about + G_LANE_AT] + lane] == label:
+                if get(memo, M_LANE_SET, plan[about + G_LANE_AT] + lane) == label:
                     zero_run(arena, own + lane * unit, unit)
-    members = plan[plan[P_MEMBERS] + group]
+    members = get(plan, P_MEMBERS, group)
     for member in range(plan[about + G_MEMBERS]):
         if not matches(plan, events, group, member, event):
             zero_run(arena, slot + plan[members + 3 * member], plan[members + 3 * member + 1])
 
 
 @compiled_part
-def _agreement_of(plan: Any, memo: Any, events: Any, group: int, label: int, event: int) -> int:
+def _agreement_of(plan: Packed, memo: Packed, events: Events, group: int, label: int, event: int) -> int:
     """Whether an event matches no member of a set, all of them, or some."""
     about = plan[P_GROUP] + group * G_FIELDS
     size = hits = 0
     for member in range(plan[about + G_MEMBERS]):
-        if memo[memo[M_SET_OF] + plan[about + G_MEMBER_AT] + member] == label:
+        if get(memo, M_SET_OF, plan[about + G_MEMBER_AT] + member) == label:
             size += 1
             hits += matches(plan, events, group, member, event)
     if hits == 0:
@@ -150,7 +163,14 @@ def _agreement_of(plan: Any, memo: Any, events: Any, group: int, label: int, eve
 
 @compiled_inline
 def _ask(
-    arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, group: int, event: int, slot: int
+    arena: Arena,
+    plan: Packed,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    group: int,
+    event: int,
+    slot: int,
 ) -> None:
     """Add what trees and scans hold of the older events that this one may follow."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
@@ -163,7 +183,7 @@ def _ask(
     for at in range(plan[asked], plan[asked + 1], 3):
         number = plan[at]
         kept = plan[P_CLASS] + number * C_FIELDS
-        coefficients, address = memo[memo[M_COEFFICIENTS] + number], memo[memo[M_CLASS_ADDRESS] + number]
+        coefficients, address = get(memo, M_COEFFICIENTS, number), get(memo, M_CLASS_ADDRESS, number)
         lanes = plan[kept + C_LANES]
         if plan[kept + C_KIND] < 0:
             _scan(arena, plan, memo, events, pairs, group, number, event, slot)
@@ -177,20 +197,20 @@ def _ask(
             continue
         add_leaves(arena, own, coefficients, wide, stride, leaves)
         if memo[state + X_ALONE] > 0:
-            members = plan[plan[P_MEMBERS] + group]
+            members = get(plan, P_MEMBERS, group)
             for member in range(plan[about + G_MEMBERS]):
-                if memo[memo[M_SET_OF] + plan[about + G_MEMBER_AT] + member] < 0:
+                if get(memo, M_SET_OF, plan[about + G_MEMBER_AT] + member) < 0:
                     offset, width = plan[members + 3 * member], plan[members + 3 * member + 1]
                     add_leaves(arena, slot + offset, address + offset, width, lanes, leaves)
 
 
 @compiled_part
 def _scan(
-    arena: Any,
-    plan: Any,
-    memo: Any,
-    events: Any,
-    pairs: Any,
+    arena: Arena,
+    plan: Packed,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
     group: int,
     number: int,
     event: int,
@@ -200,30 +220,38 @@ def _scan(
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     own, wide = slot + plan[about + G_SIZE], memo[state + X_LANES] * plan[about + G_UNIT]
     kept, stride = plan[P_CLASS] + number * C_FIELDS, memo[state + X_STRIDE]
-    coefficients, address = memo[memo[M_COEFFICIENTS] + number], memo[memo[M_CLASS_ADDRESS] + number]
+    coefficients, address = get(memo, M_COEFFICIENTS, number), get(memo, M_CLASS_ADDRESS, number)
     line, row = memo[M_LINE] + number * memo[M_LONGEST], row_of(events, event)
-    for place in range(memo[memo[M_CLASS_SIZE] + number]):
+    for place in range(get(memo, M_CLASS_SIZE, number)):
         if holds(pairs, plan[kept + C_CONDITION], row_of(events, memo[line + place]), row):
             add_run(arena, own, coefficients + place * stride, wide)
             _add_alone(arena, plan, memo, group, slot, address + place * plan[kept + C_LANES])
 
 
 @compiled_part
-def _add_alone(arena: Any, plan: Any, memo: Any, group: int, target: int, source: int) -> None:
+def _add_alone(arena: Arena, plan: Packed, memo: Packed, group: int, target: int, source: int) -> None:
     """Numbers of members that go alone += those of another block."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     if memo[state + X_ALONE] == 0:
         return
-    members = plan[plan[P_MEMBERS] + group]
+    members = get(plan, P_MEMBERS, group)
     for member in range(plan[about + G_MEMBERS]):
-        if memo[memo[M_SET_OF] + plan[about + G_MEMBER_AT] + member] < 0:
+        if get(memo, M_SET_OF, plan[about + G_MEMBER_AT] + member) < 0:
             offset = plan[members + 3 * member]
             add_run(arena, target + offset, source + offset, plan[members + 3 * member + 1])
 
 
 @compiled_part
 def commit_shared(
-    arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, sharing: Any, group: int, event: int, slot: int
+    arena: Arena,
+    plan: Packed,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    sharing: SharingState,
+    group: int,
+    event: int,
+    slot: int,
 ) -> None:
     """Add the event, gathered at `slot`, to what its graphlets and the members that go alone hold."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
@@ -238,7 +266,7 @@ def commit_shared(
     if memo[state + X_ALONE] > 0:
         sums = plan[P_SUMS] + group
         for at in range(plan[sums], plan[sums + 1], 4):
-            if memo[memo[M_SET_OF] + plan[about + G_MEMBER_AT] + plan[at]] < 0:
+            if get(memo, M_SET_OF, plan[about + G_MEMBER_AT] + plan[at]) < 0:
                 add_run(arena, plan[at + 1], slot + plan[at + 2], plan[at + 3])
         tell_readers(plan, memo, plan[about + G_BLOCK])
     if plan[about + G_KIND] != BY_TOTAL:
@@ -250,7 +278,14 @@ def commit_shared(
 
 @compiled_part
 def _new_lanes(
-    arena: Any, plan: Any, memo: Any, events: Any, sharing: Any, group: int, event: int, slot: int
+    arena: Arena,
+    plan: Packed,
+    memo: Packed,
+    events: Events,
+    sharing: SharingState,
+    group: int,
+    event: int,
+    slot: int,
 ) -> None:
     """A lane for the event in each set that differs on it; its coefficients are those lanes alone."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
@@ -265,7 +300,14 @@ def _new_lanes(
 
 @compiled_inline
 def _feed(
-    arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, group: int, event: int, slot: int
+    arena: Arena,
+    plan: Packed,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    group: int,
+    event: int,
+    slot: int,
 ) -> None:
     """Keep the event in trees and scans."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
@@ -278,14 +320,14 @@ def _feed(
     for at in range(plan[fed], plan[fed + 1], 3):
         number = plan[at]
         kept = plan[P_CLASS] + number * C_FIELDS
-        coefficients, address = memo[memo[M_COEFFICIENTS] + number], memo[memo[M_CLASS_ADDRESS] + number]
-        lanes, size = plan[kept + C_LANES], memo[memo[M_CLASS_SIZE] + number]
+        coefficients, address = get(memo, M_COEFFICIENTS, number), get(memo, M_CLASS_ADDRESS, number)
+        lanes, size = plan[kept + C_LANES], get(memo, M_CLASS_SIZE, number)
         if plan[kept + C_KIND] < 0:
             copy_run(arena, coefficients + size * stride, own, wide)
             zero_run(arena, address + size * lanes, lanes)
             _add_alone(arena, plan, memo, group, address + size * lanes, slot)
-            memo[memo[M_LINE] + number * memo[M_LONGEST] + size] = event
-            memo[memo[M_CLASS_SIZE] + number] = size + 1
+            put(memo, M_LINE, number * memo[M_LONGEST] + size, event)
+            put(memo, M_CLASS_SIZE, number, size + 1)
             continue
         leaf = leaf_of(plan, memo, events, pairs, number, event)
         if leaf == 0:
@@ -296,8 +338,8 @@ def _feed(
             continue
         add_to_leaf(arena, coefficients, own, wide, stride, leaf, size)
         if memo[state + X_ALONE] > 0:
-            members = plan[plan[P_MEMBERS] + group]
+            members = get(plan, P_MEMBERS, group)
             for member in range(plan[about + G_MEMBERS]):
-                if memo[memo[M_SET_OF] + plan[about + G_MEMBER_AT] + member] < 0:
+                if get(memo, M_SET_OF, plan[about + G_MEMBER_AT] + member) < 0:
                     offset, width = plan[members + 3 * member], plan[members + 3 * member + 1]
                     add_to_leaf(arena, address + offset, slot + offset, width, lanes, leaf, size)

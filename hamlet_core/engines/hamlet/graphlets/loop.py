@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from hamlet_core.engines.hamlet.automaton.paths import load_values
 from hamlet_core.engines.hamlet.automaton.trees import EQUAL, leaf_of, reach_of
 from hamlet_core.engines.hamlet.graphlets.events import bind_lanes, commit_shared, gather_shared
 from hamlet_core.engines.hamlet.graphlets.ordered import fold_ordered, is_ordered
+from hamlet_core.engines.hamlet.graphlets.settings import SharingState
 from hamlet_core.engines.hamlet.graphlets.signatures import agreement
 from hamlet_core.engines.hamlet.graphlets.snapshots import (
     make_inputs,
 )
-from hamlet_core.engines.hamlet.input.windows import row_of
+from hamlet_core.engines.hamlet.input.frame import Events
+from hamlet_core.engines.hamlet.input.reading import row_of
 from hamlet_core.engines.hamlet.jit.decorators import compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed, get
+from hamlet_core.engines.hamlet.numbers.arenas import Arena, Values
 from hamlet_core.engines.hamlet.numbers.vectors import add_leaves, add_run, add_to_leaf, copy_run
 from hamlet_core.engines.hamlet.program.layout import (
     BY_SCAN,
@@ -50,17 +52,18 @@ from hamlet_core.engines.hamlet.program.layout import (
     X_PENDING,
     X_STRIDE,
 )
+from hamlet_core.predicates.pair_tables import PairTables
 
 
 @compiled_part
 def fold_burst(
-    arena: Any,
-    plan: Any,
-    values: Any,
-    memo: Any,
-    events: Any,
-    pairs: Any,
-    sharing: Any,
+    arena: Arena,
+    plan: Packed,
+    values: Values,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    sharing: SharingState,
     group: int,
     begin: int,
     stop: int,
@@ -77,7 +80,7 @@ def fold_burst(
     inputs, total = plan[about + G_INPUTS], plan[about + G_KIND] == BY_TOTAL
     asked, fed = plan[P_ASKED] + block, plan[P_FED] + block
     simple = memo[state + X_ALONE] == 0 and plan[about + G_KIND] != BY_SCAN
-    bare = plan[plan[P_LOADS] + block] == plan[plan[P_LOADS] + block + 1]
+    bare = get(plan, P_LOADS, block) == get(plan, P_LOADS, block + 1)
     ordered = bare and not total and is_ordered(plan, group)
     first_class, last_class = plan[asked], plan[asked + 1]
     kept, event, folded, others = plan[P_KEPT] + group, begin, 0, False
@@ -114,8 +117,8 @@ def fold_burst(
             number = plan[at]
             leaves = reach_of(plan, memo, events, pairs, number, event)
             if leaves > 0:
-                coefficients = memo[memo[M_COEFFICIENTS] + number]
-                if plan[plan[P_CLASS] + number * C_FIELDS + C_KIND] == EQUAL:
+                coefficients = get(memo, M_COEFFICIENTS, number)
+                if get(plan, P_CLASS, number * C_FIELDS + C_KIND) == EQUAL:
                     add_run(arena, own, coefficients + (leaves - 1) * memo[state + X_STRIDE], wide)
                 else:
                     add_leaves(arena, own, coefficients, wide, memo[state + X_STRIDE], leaves)
@@ -127,11 +130,11 @@ def fold_burst(
             number = plan[at]
             leaf = leaf_of(plan, memo, events, pairs, number, event)
             if leaf > 0:
-                coefficients = memo[memo[M_COEFFICIENTS] + number]
-                if plan[plan[P_CLASS] + number * C_FIELDS + C_KIND] == EQUAL:
+                coefficients = get(memo, M_COEFFICIENTS, number)
+                if get(plan, P_CLASS, number * C_FIELDS + C_KIND) == EQUAL:
                     add_run(arena, coefficients + (leaf - 1) * memo[state + X_STRIDE], own, wide)
                 else:
-                    size = memo[memo[M_CLASS_SIZE] + number]
+                    size = get(memo, M_CLASS_SIZE, number)
                     add_to_leaf(arena, coefficients, own, wide, memo[state + X_STRIDE], leaf, size)
         folded += 1
         event += 1
@@ -145,13 +148,13 @@ def fold_burst(
 
 @compiled_part
 def _fold_stamp(
-    arena: Any,
-    plan: Any,
-    values: Any,
-    memo: Any,
-    events: Any,
-    pairs: Any,
-    sharing: Any,
+    arena: Arena,
+    plan: Packed,
+    values: Values,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    sharing: SharingState,
     group: int,
     begin: int,
     stop: int,
@@ -159,7 +162,7 @@ def _fold_stamp(
     stride: int,
 ) -> int:
     """Fold the events of one time stamp in the general way; where the next begins."""
-    code, end = plan[plan[P_GROUP] + group * G_FIELDS + G_CODE], begin
+    code, end = get(plan, P_GROUP, group * G_FIELDS + G_CODE), begin
     while end < stop and events.time[end] == events.time[begin]:
         if events.code[end] == code and agreement(plan, events, group, end) != NOBODY:
             slot = slots + (end - begin) * stride

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from hamlet_core.engines.hamlet.automaton.trees import AT_LEAST, AT_MOST, EQUAL, GREATER
-from hamlet_core.engines.hamlet.input.windows import row_of
+from hamlet_core.engines.hamlet.input.frame import Events
+from hamlet_core.engines.hamlet.input.reading import row_of
 from hamlet_core.engines.hamlet.jit.decorators import compiled_by_types, compiled_inline, compiled_part
-from hamlet_core.engines.hamlet.numbers.arenas import PlainNumbers, is_arena
+from hamlet_core.engines.hamlet.jit.packed import Packed, get
+from hamlet_core.engines.hamlet.numbers.arenas import Arena, PlainNumbers, is_arena
 from hamlet_core.engines.hamlet.numbers.registers import put_vector, vector_at, vector_sum
 from hamlet_core.engines.hamlet.numbers.vectors import add_leaves, add_run, add_to_leaf, copy_run
 from hamlet_core.engines.hamlet.program.layout import (
@@ -34,6 +36,7 @@ from hamlet_core.engines.hamlet.program.layout import (
     X_LANES,
     X_STRIDE,
 )
+from hamlet_core.predicates.pair_tables import PairTables
 
 _unsigned: Any = np.uint64
 
@@ -93,7 +96,7 @@ _four, _eight, _twelve, _sixteen = _way_of_one(4), _way_of_one(8), _way_of_two(8
 
 
 def _way(
-    arena: Any,
+    arena: Arena,
     own: int,
     inputs: int,
     running: int,
@@ -108,9 +111,9 @@ def _way(
 
 
 @compiled_by_types(_way, inline=True, strict=False)
-def _way_of(arena: Any, *_: Any) -> Any:
+def _way_of(arena: Arena, *_: Any) -> Any:
     def plain(
-        arena: Any,
+        arena: Arena,
         _own: int,
         inputs: int,
         running: int,
@@ -135,7 +138,7 @@ def _way_of(arena: Any, *_: Any) -> Any:
             lane += 16
 
     def general(
-        arena: Any,
+        arena: Arena,
         own: int,
         inputs: int,
         running: int,
@@ -156,7 +159,15 @@ def _way_of(arena: Any, *_: Any) -> Any:
 
 @compiled_part
 def fold_ordered(
-    arena: Any, plan: Any, memo: Any, events: Any, pairs: Any, group: int, begin: int, stop: int, own: int
+    arena: Arena,
+    plan: Packed,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    group: int,
+    begin: int,
+    stop: int,
+    own: int,
 ) -> int:
     """Fold events of a burst that match all members, alone at their time, as far as they come; the first other one.
 
@@ -165,12 +176,12 @@ def fold_ordered(
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     code, lanes, stride = plan[about + G_CODE], memo[state + X_LANES], memo[state + X_STRIDE]
     inputs, running = plan[about + G_INPUTS], plan[about + G_RUNNING]
-    number = plan[plan[plan[P_ASKED] + plan[about + G_BLOCK]]]
+    number = plan[get(plan, P_ASKED, plan[about + G_BLOCK])]
     kept = plan[P_CLASS] + number * C_FIELDS
-    size, tree = memo[memo[M_CLASS_SIZE] + number], memo[memo[M_COEFFICIENTS] + number]
-    ranks, valid = memo[memo[M_CLASS_RANK] + number], pairs.integer_valid[plan[kept + C_LEFT]]
+    size, tree = get(memo, M_CLASS_SIZE, number), get(memo, M_COEFFICIENTS, number)
+    ranks, valid = get(memo, M_CLASS_RANK, number), pairs.integer_valid[plan[kept + C_LEFT]]
     down, itself = plan[kept + C_KIND] in (GREATER, AT_LEAST), plan[kept + C_KIND] in (AT_MOST, AT_LEAST)
-    first, last = plan[plan[P_KEPT] + group], plan[plan[P_KEPT] + group + 1]
+    first, last = get(plan, P_KEPT, group), get(plan, P_KEPT, group + 1)
     event: int = begin
     while event < stop and events.code[_unsigned(event)] == code:
         if event + 1 < stop and events.time[_unsigned(event + 1)] == events.time[_unsigned(event)]:
@@ -189,9 +200,9 @@ def fold_ordered(
 
 
 @compiled_part
-def is_ordered(plan: Any, group: int) -> bool:
+def is_ordered(plan: Packed, group: int) -> bool:
     """Whether events of a group, which add no attribute, find older ones in one tree, by comparing an attribute with itself."""
-    asked = plan[P_ASKED] + plan[plan[P_GROUP] + group * G_FIELDS + G_BLOCK]
+    asked = plan[P_ASKED] + get(plan, P_GROUP, group * G_FIELDS + G_BLOCK)
     if plan[asked + 1] != plan[asked] + 3:
         return False
     kept = plan[P_CLASS] + plan[plan[asked]] * C_FIELDS

@@ -25,8 +25,11 @@ from hamlet_core.engines.hamlet.graphlets.settings import (
     ROOM,
     S_ORIGIN,
     S_PANE,
+    SharingState,
 )
+from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.jit.decorators import compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed
 from hamlet_core.engines.hamlet.program.layout import (
     G_FIELDS,
     G_MEMBER_AT,
@@ -42,10 +45,10 @@ from hamlet_core.engines.hamlet.program.layout import (
 
 @compiled_part
 def record_for(
-    plan: Any,
-    memo: Any,
-    events: Any,
-    sharing: Any,
+    plan: Packed,
+    memo: Packed,
+    events: Events,
+    sharing: SharingState,
     group: int,
     begin: int,
     outcome: int,
@@ -90,7 +93,7 @@ def record_for(
 
 
 @compiled_part
-def pane_of(events: Any, sharing: Any, event: int) -> Any:
+def pane_of(events: Events, sharing: SharingState, event: int) -> Any:
     """The number of the pane of an event; 0 where panes do not matter."""
     pane = sharing.settings[S_PANE]
     return (events.time[event] - sharing.settings[S_ORIGIN]) // pane if pane > 0 else np.int64(0)

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.automaton.state import has_bit
+from hamlet_core.engines.hamlet.input.frame import Events
+from hamlet_core.engines.hamlet.input.reading import holds_bit
 from hamlet_core.engines.hamlet.jit.decorators import compiled_inline, compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed, get, put
 from hamlet_core.engines.hamlet.program.layout import (
     ALL,
     G_BARE,
@@ -30,9 +32,9 @@ from hamlet_core.engines.hamlet.program.layout import (
 
 
 @compiled_inline
-def agreement(plan: Any, events: Any, group: int, event: int) -> int:
+def agreement(plan: Packed, events: Events, group: int, event: int) -> int:
     """Whether an event matches no member, all of them, or some."""
-    kept, bare = plan[P_KEPT] + group, plan[plan[P_GROUP] + group * G_FIELDS + G_BARE]
+    kept, bare = plan[P_KEPT] + group, get(plan, P_GROUP, group * G_FIELDS + G_BARE)
     every, nobody = True, bare == 0
     for at in range(plan[kept], plan[kept + 1], 2):
         found = events.bits[event, plan[at]] & np.uint64(plan[at + 1])
@@ -44,9 +46,9 @@ def agreement(plan: Any, events: Any, group: int, event: int) -> int:
 
 
 @compiled_part
-def matches(plan: Any, events: Any, group: int, member: int, event: int) -> Any:
+def matches(plan: Packed, events: Events, group: int, member: int, event: int) -> Any:
     """Whether an event matches a member."""
-    return has_bit(events, event, plan[plan[plan[P_MEMBERS] + group] + 3 * member + 2])
+    return holds_bit(events, event, plan[get(plan, P_MEMBERS, group) + 3 * member + 2])
 
 
 @compiled_part
@@ -59,7 +61,7 @@ def _set_bits(number: Any) -> Any:
 
 
 @compiled_inline
-def _who_matches(plan: Any, memo: Any, events: Any, group: int, event: int) -> None:
+def _who_matches(plan: Packed, memo: Packed, events: Events, group: int, event: int) -> None:
     """Into `M_MATCHES`: a bit for each member that an event matches, 32 to a word."""
     runs, words = plan[P_RUNS] + group, memo[M_MATCHES]
     for word in range(words, words + WORDS):
@@ -75,16 +77,17 @@ def _who_matches(plan: Any, memo: Any, events: Any, group: int, event: int) -> N
 
 
 @compiled_part
-def nobody_differs(plan: Any, memo: Any, group: int) -> None:
+def nobody_differs(plan: Packed, memo: Packed, group: int) -> None:
     """All members of a group are like each other."""
     about = plan[P_GROUP] + group * G_FIELDS
     first = plan[about + G_MEMBER_AT]
     for member in range(first, first + plan[about + G_MEMBERS]):
-        memo[memo[M_LIKE] + member] = memo[memo[M_SOLE] + member] = 0
+        put(memo, M_LIKE, member, 0)
+        put(memo, M_SOLE, member, 0)
 
 
 @compiled_part
-def compare(plan: Any, memo: Any, events: Any, group: int, begin: int, stop: int) -> tuple[int, int]:
+def compare(plan: Packed, memo: Packed, events: Events, group: int, begin: int, stop: int) -> tuple[int, int]:
     """(events of the burst, those on which members differ); who is like whom goes to `M_LIKE`.
 
     `M_SOLE` counts for each member the events on which it alone differs from all others.
@@ -111,12 +114,12 @@ def compare(plan: Any, memo: Any, events: Any, group: int, begin: int, stop: int
 
 
 @compiled_inline
-def _matched(memo: Any, member: int) -> Any:
-    return (memo[memo[M_MATCHES] + (member >> 5)] >> (member & 31)) & 1
+def _matched(memo: Packed, member: int) -> Any:
+    return (get(memo, M_MATCHES, (member >> 5)) >> (member & 31)) & 1
 
 
 @compiled_part
-def _note_sole(memo: Any, count: int, sole: int) -> None:
+def _note_sole(memo: Packed, count: int, sole: int) -> None:
     """Count the event in hand for a member that alone matches it, or alone does not."""
     matched: Any = 0
     for word in range(memo[M_MATCHES], memo[M_MATCHES] + (count + 31) // 32):
@@ -130,7 +133,7 @@ def _note_sole(memo: Any, count: int, sole: int) -> None:
 
 
 @compiled_part
-def _refine(memo: Any, count: int, like: int, renamed: int, classes: int) -> int:
+def _refine(memo: Packed, count: int, like: int, renamed: int, classes: int) -> int:
     """Tell members apart that the event in hand tells apart; how many classes there are then."""
     for old in range(2 * classes):
         memo[renamed + old] = -1
@@ -146,7 +149,7 @@ def _refine(memo: Any, count: int, like: int, renamed: int, classes: int) -> int
 
 @compiled_part
 def disagreements(
-    plan: Any, memo: Any, events: Any, group: int, labels: int, label: int, begin: int, stop: int
+    plan: Packed, memo: Packed, events: Events, group: int, labels: int, label: int, begin: int, stop: int
 ) -> int:
     """Events of the burst on which members with a label differ."""
     about = plan[P_GROUP] + group * G_FIELDS
@@ -162,7 +165,7 @@ def disagreements(
         _who_matches(plan, memo, events, group, event)
         hit = missed = False
         for word in range((count + 31) // 32):
-            hit = hit or (memo[memo[M_MATCHES] + word] & memo[wanted + word]) != 0
-            missed = missed or (~memo[memo[M_MATCHES] + word] & memo[wanted + word]) != 0
+            hit = hit or (get(memo, M_MATCHES, word) & memo[wanted + word]) != 0
+            missed = missed or (~get(memo, M_MATCHES, word) & memo[wanted + word]) != 0
         differing += hit and missed
     return differing

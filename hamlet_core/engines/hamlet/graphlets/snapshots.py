@@ -10,12 +10,12 @@ The values of lanes stand in a matrix [lane, number of the block]. Three kinds o
 
 from __future__ import annotations
 
-from typing import Any
-
 from hamlet_core.engines.hamlet.automaton.paths import add_moves, make_base, tell_readers
 from hamlet_core.engines.hamlet.automaton.state import allocate
-from hamlet_core.engines.hamlet.graphlets.settings import N_LANES
+from hamlet_core.engines.hamlet.graphlets.settings import N_LANES, SharingState
 from hamlet_core.engines.hamlet.jit.decorators import compiled_inline, compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed, get, put
+from hamlet_core.engines.hamlet.numbers.arenas import Arena
 from hamlet_core.engines.hamlet.numbers.semiring import add, add_product, copy, one
 from hamlet_core.engines.hamlet.numbers.vectors import add_run, add_times, copy_run, zero_run
 from hamlet_core.engines.hamlet.program.layout import (
@@ -84,12 +84,14 @@ def whole_vectors(numbers: int) -> int:
 
 
 @compiled_part
-def new_lane(arena: Any, plan: Any, memo: Any, sharing: Any, group: int, label: int, kind: int) -> int:
+def new_lane(
+    arena: Arena, plan: Packed, memo: Packed, sharing: SharingState, group: int, label: int, kind: int
+) -> int:
     """The number of a new lane of a set; its value is 0 for every member."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     lane, unit = memo[state + X_LANES], plan[about + G_UNIT]
-    memo[memo[M_LANE_SET] + plan[about + G_LANE_AT] + lane] = label
-    memo[memo[M_LANE_INPUT] + plan[about + G_LANE_AT] + lane] = kind
+    put(memo, M_LANE_SET, plan[about + G_LANE_AT] + lane, label)
+    put(memo, M_LANE_INPUT, plan[about + G_LANE_AT] + lane, kind)
     memo[state + X_LANES] = lane + 1
     if kind < 0:
         zero_run(arena, plan[about + G_SUMS] + lane * plan[about + G_SIZE], plan[about + G_SIZE])
@@ -102,7 +104,7 @@ def new_lane(arena: Any, plan: Any, memo: Any, sharing: Any, group: int, label: 
 
 
 @compiled_part
-def _widen(arena: Any, plan: Any, memo: Any, group: int, stride: int) -> None:
+def _widen(arena: Arena, plan: Packed, memo: Packed, group: int, stride: int) -> None:
     """Give the nodes of a group's trees, or the rows of its scans, room for so many coefficients.
 
     The stride is odd: nodes of the upper levels of a tree would else share a few lines of the cache.
@@ -112,30 +114,30 @@ def _widen(arena: Any, plan: Any, memo: Any, group: int, stride: int) -> None:
     stride = whole_vectors(stride) + 1
     for at in range(plan[asked], plan[asked + 1], 3):
         number = plan[at]
-        scans = plan[plan[P_CLASS] + number * C_FIELDS + C_KIND] < 0
-        rows = memo[memo[M_COUNTS] + plan[about + G_CODE]] if scans else memo[memo[M_CLASS_SIZE] + number]
-        address, before = allocate(memo, rows * stride), memo[memo[M_COEFFICIENTS] + number]
+        scans = get(plan, P_CLASS, number * C_FIELDS + C_KIND) < 0
+        rows = get(memo, M_COUNTS, plan[about + G_CODE]) if scans else get(memo, M_CLASS_SIZE, number)
+        address, before = allocate(memo, rows * stride), get(memo, M_COEFFICIENTS, number)
         zero_run(arena, address, rows * stride)
         for row in range(rows if old > 0 else 0):
             copy_run(arena, address + row * stride, before + row * old, old)
-        memo[memo[M_COEFFICIENTS] + number] = address
+        put(memo, M_COEFFICIENTS, number, address)
     memo[state + X_STRIDE] = stride
 
 
 @compiled_part
-def open_sets(arena: Any, plan: Any, memo: Any, sharing: Any, group: int, sets: int) -> None:
+def open_sets(arena: Arena, plan: Packed, memo: Packed, sharing: SharingState, group: int, sets: int) -> None:
     """Open a graphlet for each set of `M_NEW_SET`; nothing is pending."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     count, first = plan[about + G_MEMBERS], plan[about + G_MEMBER_AT]
     alone = 0
     for member in range(count):
-        memo[memo[M_SET_OF] + first + member] = memo[memo[M_NEW_SET] + first + member]
-        alone += memo[memo[M_SET_OF] + first + member] < 0
+        put(memo, M_SET_OF, first + member, get(memo, M_NEW_SET, first + member))
+        alone += get(memo, M_SET_OF, first + member) < 0
     memo[state + X_SETS], memo[state + X_ALONE], memo[state + X_LANES] = sets, alone, 0
     memo[state + X_EVENTS] = memo[state + X_FED] = 0
     for number in range(plan[about + G_SIZE]):
-        memo[memo[M_LANE_OF] + plan[about + G_NUMBER_AT] + number] = -1
-    if memo[memo[M_DIRTY] + plan[about + G_BLOCK]]:
+        put(memo, M_LANE_OF, plan[about + G_NUMBER_AT] + number, -1)
+    if get(memo, M_DIRTY, plan[about + G_BLOCK]):
         make_base(arena, plan, memo, plan[about + G_BLOCK])
     if plan[about + G_KIND] == BY_TOTAL:
         _open_totals(arena, plan, memo, sharing, group, sets)
@@ -146,11 +148,13 @@ def open_sets(arena: Any, plan: Any, memo: Any, sharing: Any, group: int, sets: 
 
 
 @compiled_part
-def _open_totals(arena: Any, plan: Any, memo: Any, sharing: Any, group: int, sets: int) -> None:
+def _open_totals(
+    arena: Arena, plan: Packed, memo: Packed, sharing: SharingState, group: int, sets: int
+) -> None:
     """A lane for each set, whose values are what its members have and get."""
     about = plan[P_GROUP] + group * G_FIELDS
     block, size, scratch = plan[about + G_BLOCK], plan[about + G_SIZE], plan[about + G_SCRATCH]
-    copy_run(arena, scratch, plan[plan[P_BASE] + block], size)
+    copy_run(arena, scratch, get(plan, P_BASE, block), size)
     add_moves(arena, plan, plan[P_LOOPS] + block, scratch)
     for label in range(sets):
         lane = new_lane(arena, plan, memo, sharing, group, label, OPENING)
@@ -158,47 +162,51 @@ def _open_totals(arena: Any, plan: Any, memo: Any, sharing: Any, group: int, set
 
 
 @compiled_part
-def keep_values(arena: Any, plan: Any, memo: Any, group: int, label: int, lane: int, block: int) -> None:
+def keep_values(
+    arena: Arena, plan: Packed, memo: Packed, group: int, label: int, lane: int, block: int
+) -> None:
     """The values of a lane are what the members of its set have in a block; 0 for all others."""
     about = plan[P_GROUP] + group * G_FIELDS
-    row, members = plan[about + G_SUMS] + lane * plan[about + G_SIZE], plan[plan[P_MEMBERS] + group]
+    row, members = plan[about + G_SUMS] + lane * plan[about + G_SIZE], get(plan, P_MEMBERS, group)
     for member in range(plan[about + G_MEMBERS]):
-        if memo[memo[M_SET_OF] + plan[about + G_MEMBER_AT] + member] == label:
+        if get(memo, M_SET_OF, plan[about + G_MEMBER_AT] + member) == label:
             offset = plan[members + 3 * member]
             copy_run(arena, row + offset, block + offset, plan[members + 3 * member + 1])
 
 
 @compiled_part
-def _open_inputs(arena: Any, plan: Any, memo: Any, sharing: Any, group: int, sets: int) -> None:
+def _open_inputs(
+    arena: Arena, plan: Packed, memo: Packed, sharing: SharingState, group: int, sets: int
+) -> None:
     """A lane for each set and different input."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     first, unit = plan[about + G_NUMBER_AT], plan[about + G_UNIT]
-    numbers, size = plan[plan[P_NUMBERS] + group], plan[about + G_SIZE]
+    numbers, size = get(plan, P_NUMBERS, group), plan[about + G_SIZE]
     wanted = 0
     for label in range(sets):
         for number in range(size):
-            memo[memo[M_MARK] + first + number] = -1
+            put(memo, M_MARK, first + number, -1)
         for number in range(size):
             member, source = plan[numbers + 4 * number], plan[numbers + 4 * number + 2]
-            if source >= 0 and memo[memo[M_SET_OF] + plan[about + G_MEMBER_AT] + member] == label:
-                if memo[memo[M_MARK] + first + source] < 0:
-                    memo[memo[M_MARK] + first + source] = wanted
+            if source >= 0 and get(memo, M_SET_OF, plan[about + G_MEMBER_AT] + member) == label:
+                if get(memo, M_MARK, first + source) < 0:
+                    put(memo, M_MARK, first + source, wanted)
                     wanted += 1
-                memo[memo[M_LANE_OF] + first + number] = memo[memo[M_MARK] + first + source]
+                put(memo, M_LANE_OF, first + number, get(memo, M_MARK, first + source))
     memo[state + X_STRIDE] = 0
     spare = min(memo[state + X_DIFFERING], SPARE)
     _widen(arena, plan, memo, group, min(wanted + spare, plan[about + G_ROOM]) * unit)
     for label in range(sets):
         for number in range(size):
             member, source = plan[numbers + 4 * number], plan[numbers + 4 * number + 2]
-            lane = memo[memo[M_LANE_OF] + first + number]
-            mine = memo[memo[M_SET_OF] + plan[about + G_MEMBER_AT] + member] == label
+            lane = get(memo, M_LANE_OF, first + number)
+            mine = get(memo, M_SET_OF, plan[about + G_MEMBER_AT] + member) == label
             if mine and lane >= memo[state + X_LANES]:
                 new_lane(arena, plan, memo, sharing, group, label, source)
 
 
 @compiled_part
-def plant_alone(arena: Any, plan: Any, memo: Any, group: int) -> None:
+def plant_alone(arena: Arena, plan: Packed, memo: Packed, group: int) -> None:
     """Make the trees ready in which members that go alone keep their events; once a window."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     if memo[state + X_PLANTED]:
@@ -208,15 +216,17 @@ def plant_alone(arena: Any, plan: Any, memo: Any, group: int) -> None:
     for at in range(plan[asked], plan[asked + 1], 3):
         kept = plan[P_CLASS] + plan[at] * C_FIELDS
         if plan[kept + C_KIND] >= 0:
-            rows = memo[memo[M_CLASS_SIZE] + plan[at]]
-            zero_run(arena, memo[memo[M_CLASS_ADDRESS] + plan[at]], rows * plan[kept + C_LANES])
+            rows = get(memo, M_CLASS_SIZE, plan[at])
+            zero_run(arena, get(memo, M_CLASS_ADDRESS, plan[at]), rows * plan[kept + C_LANES])
 
 
 @compiled_part
-def evaluate(arena: Any, plan: Any, memo: Any, group: int, coefficients: int, block: int, only: int) -> None:
+def evaluate(
+    arena: Arena, plan: Packed, memo: Packed, group: int, coefficients: int, block: int, only: int
+) -> None:
     """Into a block: what members of the sets (`only` one of them, unless -1) have by these coefficients."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
-    size, unit, numbers = plan[about + G_SIZE], plan[about + G_UNIT], plan[plan[P_NUMBERS] + group]
+    size, unit, numbers = plan[about + G_SIZE], plan[about + G_UNIT], get(plan, P_NUMBERS, group)
     sets, lane_of = memo[M_SET_OF] + plan[about + G_MEMBER_AT], memo[M_LANE_OF] + plan[about + G_NUMBER_AT]
     kinds = memo[M_LANE_INPUT] + plan[about + G_LANE_AT]
     if unit == 1 and memo[state + X_SETS] == 1 and memo[state + X_ALONE] == 0:
@@ -239,7 +249,7 @@ def evaluate(arena: Any, plan: Any, memo: Any, group: int, coefficients: int, bl
         if column > 0 and memo[lane_of + first] >= 0:
             add(arena, block + number, coefficients + memo[lane_of + first] * unit + column)
     for lane in range(memo[state + X_LANES]):
-        label = memo[memo[M_LANE_SET] + plan[about + G_LANE_AT] + lane]
+        label = get(memo, M_LANE_SET, plan[about + G_LANE_AT] + lane)
         if memo[kinds + lane] >= 0 or (only >= 0 and label != only):
             continue
         row, count = plan[about + G_SUMS] + lane * size, coefficients + lane * unit
@@ -253,14 +263,14 @@ def evaluate(arena: Any, plan: Any, memo: Any, group: int, coefficients: int, bl
 
 
 @compiled_part
-def flush(arena: Any, plan: Any, memo: Any, group: int) -> None:
+def flush(arena: Arena, plan: Packed, memo: Packed, group: int) -> None:
     """Give members what their graphlets came to; those that keep no older events close."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     if memo[state + X_PENDING]:
         scratch, sums = plan[about + G_SCRATCH], plan[P_SUMS] + group
         evaluate(arena, plan, memo, group, plan[about + G_RUNNING], scratch, -1)
         for at in range(plan[sums], plan[sums + 1], 4):
-            if memo[memo[M_SET_OF] + plan[about + G_MEMBER_AT] + plan[at]] >= 0:
+            if get(memo, M_SET_OF, plan[about + G_MEMBER_AT] + plan[at]) >= 0:
                 add_run(arena, plan[at + 1], scratch + plan[at + 2], plan[at + 3])
         zero_run(arena, plan[about + G_RUNNING], memo[state + X_LANES] * plan[about + G_UNIT])
         tell_readers(plan, memo, plan[about + G_BLOCK])
@@ -270,34 +280,34 @@ def flush(arena: Any, plan: Any, memo: Any, group: int) -> None:
 
 
 @compiled_part
-def dissolve(arena: Any, plan: Any, memo: Any, group: int) -> None:
+def dissolve(arena: Arena, plan: Packed, memo: Packed, group: int) -> None:
     """Split: members go alone from here on, with values in place of coefficients; nothing is pending."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     if plan[about + G_KIND] != BY_TOTAL and memo[state + X_FED] > 0:
         plant_alone(arena, plan, memo, group)
         asked, scratch = plan[P_ASKED] + plan[about + G_BLOCK], plan[about + G_SCRATCH]
         for at in range(plan[asked], plan[asked + 1], 3):
-            for row in range(memo[memo[M_CLASS_SIZE] + plan[at]]):
-                coefficients = memo[memo[M_COEFFICIENTS] + plan[at]] + row * memo[state + X_STRIDE]
+            for row in range(get(memo, M_CLASS_SIZE, plan[at])):
+                coefficients = get(memo, M_COEFFICIENTS, plan[at]) + row * memo[state + X_STRIDE]
                 evaluate(arena, plan, memo, group, coefficients, scratch, -1)
-                lanes = plan[plan[P_CLASS] + plan[at] * C_FIELDS + C_LANES]
+                lanes = get(plan, P_CLASS, plan[at] * C_FIELDS + C_LANES)
                 _copy_shared(
-                    arena, plan, memo, group, memo[memo[M_CLASS_ADDRESS] + plan[at]] + row * lanes, scratch
+                    arena, plan, memo, group, get(memo, M_CLASS_ADDRESS, plan[at]) + row * lanes, scratch
                 )
     memo[state + X_SETS] = memo[state + X_LANES] = 0
 
 
 @compiled_part
-def _copy_shared(arena: Any, plan: Any, memo: Any, group: int, target: int, block: int) -> None:
-    about, members = plan[P_GROUP] + group * G_FIELDS, plan[plan[P_MEMBERS] + group]
+def _copy_shared(arena: Arena, plan: Packed, memo: Packed, group: int, target: int, block: int) -> None:
+    about, members = plan[P_GROUP] + group * G_FIELDS, get(plan, P_MEMBERS, group)
     for member in range(plan[about + G_MEMBERS]):
-        if memo[memo[M_SET_OF] + plan[about + G_MEMBER_AT] + member] >= 0:
+        if get(memo, M_SET_OF, plan[about + G_MEMBER_AT] + member) >= 0:
             offset = plan[members + 3 * member]
             copy_run(arena, target + offset, block + offset, plan[members + 3 * member + 1])
 
 
 @compiled_part
-def make_inputs(arena: Any, plan: Any, memo: Any, group: int) -> None:
+def make_inputs(arena: Arena, plan: Packed, memo: Packed, group: int) -> None:
     """What an event gets on each lane from outside of the graphlet: 1, the value of an input, or nothing."""
     about, state = plan[P_GROUP] + group * G_FIELDS, memo[M_GROUP] + group * GROUP_FIELDS
     block, unit, kinds = (
@@ -305,11 +315,11 @@ def make_inputs(arena: Any, plan: Any, memo: Any, group: int) -> None:
         plan[about + G_UNIT],
         memo[M_LANE_INPUT] + plan[about + G_LANE_AT],
     )
-    if memo[memo[M_DIRTY] + block]:
+    if get(memo, M_DIRTY, block):
         make_base(arena, plan, memo, block)
     zero_run(arena, plan[about + G_INPUTS], whole_vectors(memo[state + X_LANES] * unit))
     for lane in range(memo[state + X_LANES]):
         if memo[kinds + lane] >= 0:
-            copy(arena, plan[about + G_INPUTS] + lane * unit, plan[plan[P_BASE] + block] + memo[kinds + lane])
+            copy(arena, plan[about + G_INPUTS] + lane * unit, get(plan, P_BASE, block) + memo[kinds + lane])
         elif memo[kinds + lane] == OPENING:
             one(arena, plan[about + G_INPUTS] + lane * unit)

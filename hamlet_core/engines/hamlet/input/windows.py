@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.jit.decorators import compiled_allocating, compiled_inline
+from hamlet_core.engines.hamlet.jit.decorators import compiled_allocating
 
 
 @compiled_allocating
@@ -75,9 +75,3 @@ def slice_windows(time: Any, bounds: Any, within: int, slide: int, origin: int) 
             lasts[closing] = stop
             closing += 1
     return partitions, indices, firsts, lasts
-
-
-@compiled_inline
-def row_of(events: Any, event: int) -> int:
-    """The row of the stream of an event."""
-    return event if events.row.shape[0] == 0 else events.row[event]

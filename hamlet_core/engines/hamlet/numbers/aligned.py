@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 
 from hamlet_core.engines.hamlet.jit.decorators import compiled_by_types
-from hamlet_core.engines.hamlet.numbers.arenas import NOTHING, by_class, power, put_scaled
+from hamlet_core.engines.hamlet.numbers.arenas import NOTHING, Arena, by_class, power, put_scaled
 
 
-def align(arena: Any, target: int, source: int, size: int) -> None:
+def align(arena: Arena, target: int, source: int, size: int) -> None:
     """Prepare lanes for `step`: numbers beside each other in both vectors get one exponent."""
 
 
-def step(arena: Any, target: int, source: int, size: int, follows: int, tied: int, count: int) -> None:
+def step(arena: Arena, target: int, source: int, size: int, follows: int, tied: int, count: int) -> None:
     """`count` times: lanes of target += tied * (follows * target + source); `follows` is 0 or 1. After `align` only."""
 
 
-def settle(arena: Any, target: int, source: int, size: int) -> None:
+def settle(arena: Arena, target: int, source: int, size: int) -> None:
     """Normalise lanes after some `step`s; they stay aligned. Due before they grew by 2**1000."""
 
 
 @compiled_by_types(align)
-def _align(arena: Any, target: int, source: int, size: int) -> Any:
-    def scaled(arena: Any, target: int, source: int, size: int) -> None:
+def _align(arena: Arena, target: int, source: int, size: int) -> Any:
+    def scaled(arena: Arena, target: int, source: int, size: int) -> None:
         for lane in range(size):
             here, there = arena.exponent[target + lane], arena.exponent[source + lane]
             top = max(here, there)
@@ -34,7 +34,7 @@ def _align(arena: Any, target: int, source: int, size: int) -> Any:
             arena.exponent[target + lane] = top
             arena.exponent[source + lane] = top
 
-    def other(arena: Any, target: int, source: int, size: int) -> None:
+    def other(arena: Arena, target: int, source: int, size: int) -> None:
         pass
 
     return by_class(scaled, other, other, other)(arena)
@@ -42,9 +42,11 @@ def _align(arena: Any, target: int, source: int, size: int) -> Any:
 
 @compiled_by_types(step)
 def _step(  # noqa: C901 - a loop per class of numbers
-    arena: Any, target: int, source: int, size: int, follows: int, tied: int, count: int
+    arena: Arena, target: int, source: int, size: int, follows: int, tied: int, count: int
 ) -> Any:
-    def scaled(arena: Any, target: int, source: int, size: int, follows: int, tied: int, count: int) -> None:
+    def scaled(
+        arena: Arena, target: int, source: int, size: int, follows: int, tied: int, count: int
+    ) -> None:
         # Slices, because their indices are known not to be negative: so the loop over lanes becomes vector code.
         totals, inputs = arena.mantissa[target : target + size], arena.mantissa[source : source + size]
         factor, times = np.float64(1 + follows * tied), np.float64(tied)
@@ -52,7 +54,9 @@ def _step(  # noqa: C901 - a loop per class of numbers
             for lane in range(size):
                 totals[lane] = totals[lane] * factor + inputs[lane] * times
 
-    def residue(arena: Any, target: int, source: int, size: int, follows: int, tied: int, count: int) -> None:
+    def residue(
+        arena: Arena, target: int, source: int, size: int, follows: int, tied: int, count: int
+    ) -> None:
         for _ in range(count):
             for lane in range(size):
                 for k in range(arena.prime.shape[0]):
@@ -64,7 +68,9 @@ def _step(  # noqa: C901 - a loop per class of numbers
                         number = number - prime if number >= prime else number
                     arena.residue[target + lane, k] = number
 
-    def lattice(arena: Any, target: int, source: int, size: int, follows: int, tied: int, count: int) -> None:
+    def lattice(
+        arena: Arena, target: int, source: int, size: int, follows: int, tied: int, count: int
+    ) -> None:
         for lane in range(size if tied * count > 0 else 0):
             arena.key[target + lane] = min(arena.key[target + lane], arena.key[source + lane])
 
@@ -72,8 +78,8 @@ def _step(  # noqa: C901 - a loop per class of numbers
 
 
 @compiled_by_types(settle)
-def _settle(arena: Any, target: int, source: int, size: int) -> Any:
-    def scaled(arena: Any, target: int, source: int, size: int) -> None:
+def _settle(arena: Arena, target: int, source: int, size: int) -> Any:
+    def scaled(arena: Arena, target: int, source: int, size: int) -> None:
         for lane in range(size):
             before = arena.exponent[target + lane]
             put_scaled(arena, target + lane, arena.mantissa[target + lane], before)
@@ -82,7 +88,7 @@ def _settle(arena: Any, target: int, source: int, size: int) -> Any:
                 arena.mantissa[source + lane] *= power(min(before - after, 0))
                 arena.exponent[source + lane] = after
 
-    def other(arena: Any, target: int, source: int, size: int) -> None:
+    def other(arena: Arena, target: int, source: int, size: int) -> None:
         pass
 
     return by_class(scaled, other, other, other)(arena)

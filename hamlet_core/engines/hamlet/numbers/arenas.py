@@ -6,7 +6,7 @@ that their arithmetic stands on.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numba import njit, types
@@ -61,6 +61,10 @@ class LatticeNumbers(NamedTuple):
     key: Any
 
 
+Arena: TypeAlias = Any
+"""One of the four classes of numbers: a kernel does not know which, it is compiled for each."""
+
+
 class ScaledValues(NamedTuple):
     """Attribute values for scaled and plain numbers: `value[column, row]`, 0.0 where NULL."""
 
@@ -78,6 +82,10 @@ class LatticeValues(NamedTuple):
     """Attribute values as keys, `NEUTRAL` where NULL."""
 
     key: Any
+
+
+Values: TypeAlias = Any
+"""Attribute values for numbers of the arena's class."""
 
 
 @intrinsic

@@ -14,6 +14,7 @@ import numpy as np
 from hamlet_core.engines.hamlet.jit.decorators import compiled_by_types
 from hamlet_core.engines.hamlet.numbers.arenas import (
     ZERO_EXPONENT,
+    Arena,
     ScaledNumbers,
     is_arena,
     power,
@@ -22,45 +23,45 @@ from hamlet_core.engines.hamlet.numbers.arenas import (
 from hamlet_core.engines.hamlet.numbers.semiring import add, add_product, copy, grow, multiply, zero
 
 
-def copy_lanes(arena: Any, target: int, source: int, size: int) -> None:
+def copy_lanes(arena: Arena, target: int, source: int, size: int) -> None:
     """Target = source."""
 
 
-def zero_lanes(arena: Any, target: int, size: int) -> None:
+def zero_lanes(arena: Arena, target: int, size: int) -> None:
     """Target = 0."""
 
 
-def gather_lanes(arena: Any, target: int, base: int, table: Any, place: int, size: int) -> None:
+def gather_lanes(arena: Arena, target: int, base: int, table: Any, place: int, size: int) -> None:
     """Target = the numbers at `base + table[place:place + size]`."""
 
 
-def add_gathered_lanes(arena: Any, target: int, base: int, table: Any, place: int, size: int) -> None:
+def add_gathered_lanes(arena: Arena, target: int, base: int, table: Any, place: int, size: int) -> None:
     """Target += the numbers at `base + table[place:place + size]`."""
 
 
-def add_lanes(arena: Any, target: int, source: int, size: int) -> None:
+def add_lanes(arena: Arena, target: int, source: int, size: int) -> None:
     """Target += source."""
 
 
-def multiply_lanes(arena: Any, target: int, factor: int, size: int) -> None:
+def multiply_lanes(arena: Arena, target: int, factor: int, size: int) -> None:
     """Target *= factor, which is one number."""
 
 
-def add_multiple_lanes(arena: Any, target: int, source: int, factor: int, size: int) -> None:
+def add_multiple_lanes(arena: Arena, target: int, source: int, factor: int, size: int) -> None:
     """Target += source * factor, which is one number."""
 
 
-def add_product_lanes(arena: Any, target: int, left: int, right: int, size: int) -> None:
+def add_product_lanes(arena: Arena, target: int, left: int, right: int, size: int) -> None:
     """Target += left * right, lane by lane."""
 
 
-def grow_lanes(arena: Any, target: int, source: int, factor: int, size: int) -> None:
+def grow_lanes(arena: Arena, target: int, source: int, factor: int, size: int) -> None:
     """Target += factor * (target + source); the factor is one number."""
 
 
 @compiled_by_types(copy_lanes)
-def _copy_lanes(arena: Any, target: int, source: int, size: int) -> Any:
-    def scaled(arena: Any, target: int, source: int, size: int) -> None:
+def _copy_lanes(arena: Arena, target: int, source: int, size: int) -> Any:
+    def scaled(arena: Arena, target: int, source: int, size: int) -> None:
         to_mantissa, to_exponent = (
             arena.mantissa[target : target + size],
             arena.exponent[target : target + size],
@@ -70,7 +71,7 @@ def _copy_lanes(arena: Any, target: int, source: int, size: int) -> Any:
             to_mantissa[lane] = mantissa[lane]
             to_exponent[lane] = exponent[lane]
 
-    def general(arena: Any, target: int, source: int, size: int) -> None:
+    def general(arena: Arena, target: int, source: int, size: int) -> None:
         for lane in range(size):
             copy(arena, target + lane, source + lane)
 
@@ -78,14 +79,14 @@ def _copy_lanes(arena: Any, target: int, source: int, size: int) -> Any:
 
 
 @compiled_by_types(zero_lanes)
-def _zero_lanes(arena: Any, target: int, size: int) -> Any:
-    def scaled(arena: Any, target: int, size: int) -> None:
+def _zero_lanes(arena: Arena, target: int, size: int) -> Any:
+    def scaled(arena: Arena, target: int, size: int) -> None:
         mantissa, exponent = arena.mantissa[target : target + size], arena.exponent[target : target + size]
         for lane in range(size):
             mantissa[lane] = 0.0
             exponent[lane] = ZERO_EXPONENT
 
-    def general(arena: Any, target: int, size: int) -> None:
+    def general(arena: Arena, target: int, size: int) -> None:
         for lane in range(size):
             zero(arena, target + lane)
 
@@ -93,8 +94,8 @@ def _zero_lanes(arena: Any, target: int, size: int) -> Any:
 
 
 @compiled_by_types(gather_lanes)
-def _gather_lanes(arena: Any, target: int, base: int, table: Any, place: int, size: int) -> Any:
-    def scaled(arena: Any, target: int, base: int, table: Any, place: int, size: int) -> None:
+def _gather_lanes(arena: Arena, target: int, base: int, table: Any, place: int, size: int) -> Any:
+    def scaled(arena: Arena, target: int, base: int, table: Any, place: int, size: int) -> None:
         to_mantissa, to_exponent = (
             arena.mantissa[target : target + size],
             arena.exponent[target : target + size],
@@ -104,7 +105,7 @@ def _gather_lanes(arena: Any, target: int, base: int, table: Any, place: int, si
             to_mantissa[lane] = mantissa[np.uint64(places[lane])]
             to_exponent[lane] = exponent[np.uint64(places[lane])]
 
-    def general(arena: Any, target: int, base: int, table: Any, place: int, size: int) -> None:
+    def general(arena: Arena, target: int, base: int, table: Any, place: int, size: int) -> None:
         for lane in range(size):
             copy(arena, target + lane, base + table[place + lane])
 
@@ -112,8 +113,8 @@ def _gather_lanes(arena: Any, target: int, base: int, table: Any, place: int, si
 
 
 @compiled_by_types(add_gathered_lanes)
-def _add_gathered_lanes(arena: Any, target: int, base: int, table: Any, place: int, size: int) -> Any:
-    def scaled(arena: Any, target: int, base: int, table: Any, place: int, size: int) -> None:
+def _add_gathered_lanes(arena: Arena, target: int, base: int, table: Any, place: int, size: int) -> Any:
+    def scaled(arena: Arena, target: int, base: int, table: Any, place: int, size: int) -> None:
         to = ScaledNumbers(arena.mantissa[target : target + size], arena.exponent[target : target + size])
         mantissa, exponent, places = arena.mantissa[base:], arena.exponent[base:], table[place : place + size]
         for lane in range(size):
@@ -123,7 +124,7 @@ def _add_gathered_lanes(arena: Any, target: int, base: int, table: Any, place: i
             total += mantissa[np.uint64(places[lane])] * power(there - top)
             put_scaled(to, lane, total, top)
 
-    def general(arena: Any, target: int, base: int, table: Any, place: int, size: int) -> None:
+    def general(arena: Arena, target: int, base: int, table: Any, place: int, size: int) -> None:
         for lane in range(size):
             add(arena, target + lane, base + table[place + lane])
 
@@ -131,8 +132,8 @@ def _add_gathered_lanes(arena: Any, target: int, base: int, table: Any, place: i
 
 
 @compiled_by_types(add_lanes)
-def _add_lanes(arena: Any, target: int, source: int, size: int) -> Any:
-    def scaled(arena: Any, target: int, source: int, size: int) -> None:
+def _add_lanes(arena: Arena, target: int, source: int, size: int) -> Any:
+    def scaled(arena: Arena, target: int, source: int, size: int) -> None:
         to = ScaledNumbers(arena.mantissa[target : target + size], arena.exponent[target : target + size])
         mantissa, exponent = arena.mantissa[source : source + size], arena.exponent[source : source + size]
         for lane in range(size):
@@ -141,7 +142,7 @@ def _add_lanes(arena: Any, target: int, source: int, size: int) -> Any:
             total = to.mantissa[lane] * power(here - top) + mantissa[lane] * power(there - top)
             put_scaled(to, lane, total, top)
 
-    def general(arena: Any, target: int, source: int, size: int) -> None:
+    def general(arena: Arena, target: int, source: int, size: int) -> None:
         for lane in range(size):
             add(arena, target + lane, source + lane)
 
@@ -149,8 +150,8 @@ def _add_lanes(arena: Any, target: int, source: int, size: int) -> Any:
 
 
 @compiled_by_types(multiply_lanes)
-def _multiply_lanes(arena: Any, target: int, factor: int, size: int) -> Any:
-    def scaled(arena: Any, target: int, factor: int, size: int) -> None:
+def _multiply_lanes(arena: Arena, target: int, factor: int, size: int) -> Any:
+    def scaled(arena: Arena, target: int, factor: int, size: int) -> None:
         to = ScaledNumbers(arena.mantissa[target : target + size], arena.exponent[target : target + size])
         mantissa, exponent = arena.mantissa[factor], arena.exponent[factor]
         for lane in range(size):
@@ -158,7 +159,7 @@ def _multiply_lanes(arena: Any, target: int, factor: int, size: int) -> Any:
                 to, lane, to.mantissa[lane] * mantissa, max(to.exponent[lane] + exponent, ZERO_EXPONENT)
             )
 
-    def general(arena: Any, target: int, factor: int, size: int) -> None:
+    def general(arena: Arena, target: int, factor: int, size: int) -> None:
         for lane in range(size):
             multiply(arena, target + lane, factor)
 
@@ -166,8 +167,8 @@ def _multiply_lanes(arena: Any, target: int, factor: int, size: int) -> Any:
 
 
 @compiled_by_types(add_multiple_lanes)
-def _add_multiple_lanes(arena: Any, target: int, source: int, factor: int, size: int) -> Any:
-    def scaled(arena: Any, target: int, source: int, factor: int, size: int) -> None:
+def _add_multiple_lanes(arena: Arena, target: int, source: int, factor: int, size: int) -> Any:
+    def scaled(arena: Arena, target: int, source: int, factor: int, size: int) -> None:
         to = ScaledNumbers(arena.mantissa[target : target + size], arena.exponent[target : target + size])
         mantissa, exponent = arena.mantissa[source : source + size], arena.exponent[source : source + size]
         times, up = arena.mantissa[factor], arena.exponent[factor]
@@ -178,7 +179,7 @@ def _add_multiple_lanes(arena: Any, target: int, source: int, factor: int, size:
             total = to.mantissa[lane] * power(here - top) + product * power(there - top)
             put_scaled(to, lane, total, max(top, ZERO_EXPONENT))
 
-    def general(arena: Any, target: int, source: int, factor: int, size: int) -> None:
+    def general(arena: Arena, target: int, source: int, factor: int, size: int) -> None:
         for lane in range(size):
             add_product(arena, target + lane, source + lane, factor)
 
@@ -186,8 +187,8 @@ def _add_multiple_lanes(arena: Any, target: int, source: int, factor: int, size:
 
 
 @compiled_by_types(add_product_lanes)
-def _add_product_lanes(arena: Any, target: int, left: int, right: int, size: int) -> Any:
-    def scaled(arena: Any, target: int, left: int, right: int, size: int) -> None:
+def _add_product_lanes(arena: Arena, target: int, left: int, right: int, size: int) -> Any:
+    def scaled(arena: Arena, target: int, left: int, right: int, size: int) -> None:
         to = ScaledNumbers(arena.mantissa[target : target + size], arena.exponent[target : target + size])
         mantissa, exponent = arena.mantissa[left : left + size], arena.exponent[left : left + size]
         times, up = arena.mantissa[right : right + size], arena.exponent[right : right + size]
@@ -198,7 +199,7 @@ def _add_product_lanes(arena: Any, target: int, left: int, right: int, size: int
             total = to.mantissa[lane] * power(here - top) + product * power(there - top)
             put_scaled(to, lane, total, max(top, ZERO_EXPONENT))
 
-    def general(arena: Any, target: int, left: int, right: int, size: int) -> None:
+    def general(arena: Arena, target: int, left: int, right: int, size: int) -> None:
         for lane in range(size):
             add_product(arena, target + lane, left + lane, right + lane)
 
@@ -206,8 +207,8 @@ def _add_product_lanes(arena: Any, target: int, left: int, right: int, size: int
 
 
 @compiled_by_types(grow_lanes)
-def _grow_lanes(arena: Any, target: int, source: int, factor: int, size: int) -> Any:
-    def scaled(arena: Any, target: int, source: int, factor: int, size: int) -> None:
+def _grow_lanes(arena: Arena, target: int, source: int, factor: int, size: int) -> Any:
+    def scaled(arena: Arena, target: int, source: int, factor: int, size: int) -> None:
         to = ScaledNumbers(arena.mantissa[target : target + size], arena.exponent[target : target + size])
         mantissa, exponent = arena.mantissa[source : source + size], arena.exponent[source : source + size]
         times, shift = arena.mantissa[factor], arena.exponent[factor]
@@ -219,7 +220,7 @@ def _grow_lanes(arena: Any, target: int, source: int, factor: int, size: int) ->
             product = total * times * power(top + shift - up)
             put_scaled(to, lane, number * power(here - up) + product, max(up, ZERO_EXPONENT))
 
-    def general(arena: Any, target: int, source: int, factor: int, size: int) -> None:
+    def general(arena: Arena, target: int, source: int, factor: int, size: int) -> None:
         for lane in range(size):
             grow(arena, target + lane, source + lane, factor)
 

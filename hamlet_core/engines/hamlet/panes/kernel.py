@@ -13,6 +13,8 @@ from hamlet_core.engines.hamlet.bursts.packing import ALL_NUMBERS, AT_START
 from hamlet_core.engines.hamlet.bursts.state import Negations, Windows
 from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_part
+from hamlet_core.engines.hamlet.jit.packed import Packed, get
+from hamlet_core.engines.hamlet.numbers.arenas import Arena, Values
 from hamlet_core.engines.hamlet.numbers.scaled_vectors import (
     add_gathered_lanes,
     add_lanes,
@@ -70,7 +72,7 @@ class Tasks(NamedTuple):
 
 
 @compiled_part
-def _do(arena: Any, steps: Any, target: int, left: int, right: int) -> None:
+def _do(arena: Arena, steps: Any, target: int, left: int, right: int) -> None:
     for step in range(steps.shape[0]):
         kind, count = steps[step, KIND], steps[step, COUNT]
         to, one_of, other = target + steps[step, TARGET], left + steps[step, LEFT], right + steps[step, RIGHT]
@@ -85,7 +87,7 @@ def _do(arena: Any, steps: Any, target: int, left: int, right: int) -> None:
 
 
 @compiled_part
-def _take(arena: Any, program: Any, joins: PaneProgram, regions: Regions, pane: int) -> None:
+def _take(arena: Arena, program: Packed, joins: PaneProgram, regions: Regions, pane: int) -> None:
     """The matrix of a pane that was folded, and a clean state for the next."""
     base = regions.bursts
     target = regions.matrices + (pane % regions.ring) * joins.matrix
@@ -94,11 +96,11 @@ def _take(arena: Any, program: Any, joins: PaneProgram, regions: Regions, pane: 
         into, first, count = joins.more[place, 0], joins.more[place, 1], joins.more[place, 2]
         add_gathered_lanes(arena, target + into, base, joins.gather, first, count)
     zero_lanes(arena, base, program[ALL_NUMBERS])
-    one(arena, base + program[program[AT_START] + 0])
+    one(arena, base + get(program, AT_START, 0))
 
 
 @compiled_part
-def _turn(arena: Any, joins: PaneProgram, regions: Regions, first: int, last: int) -> None:
+def _turn(arena: Arena, joins: PaneProgram, regions: Regions, first: int, last: int) -> None:
     """States for the panes `first:last`, from the last to the first."""
     side = 0
     for pane in range(last - 1, first - 1, -1):
@@ -114,7 +116,7 @@ def _turn(arena: Any, joins: PaneProgram, regions: Regions, first: int, last: in
 
 
 @compiled_part
-def _join(arena: Any, joins: PaneProgram, regions: Regions, queue: Any, end: int) -> None:
+def _join(arena: Arena, joins: PaneProgram, regions: Regions, queue: Any, end: int) -> None:
     """Panes up to `end` to the back."""
     while queue[JOINED] < end:
         matrix = regions.matrices + (queue[JOINED] % regions.ring) * joins.matrix
@@ -128,7 +130,7 @@ def _join(arena: Any, joins: PaneProgram, regions: Regions, queue: Any, end: int
 
 
 @compiled_part
-def _leave(arena: Any, joins: PaneProgram, regions: Regions, queue: Any, begun: int, row: int) -> None:
+def _leave(arena: Arena, joins: PaneProgram, regions: Regions, queue: Any, begun: int, row: int) -> None:
     """Add the totals of a window to its row."""
     target = row * joins.out_width
     state = regions.states + (begun % regions.ring) * joins.state
@@ -140,14 +142,14 @@ def _leave(arena: Any, joins: PaneProgram, regions: Regions, queue: Any, begun: 
 
 @compiled
 def fold_windows_by_panes(  # noqa: PLR0917 - the whole task; compiled code takes arguments by place
-    arena: Any,
-    program: Any,
+    arena: Arena,
+    program: Packed,
     joins: PaneProgram,
     regions: Regions,
     queue: Any,
     negations: Negations,
     windows: Windows,
-    values: Any,
+    values: Values,
     events: Events,
     tasks: Tasks,
     closed_form: bool,
@@ -158,7 +160,7 @@ def fold_windows_by_panes(  # noqa: PLR0917 - the whole task; compiled code take
     """
     for place in range(joins.ones.shape[0]):
         one(arena, regions.first_state + joins.ones[place])
-    one(arena, regions.bursts + program[program[AT_START] + 0])
+    one(arena, regions.bursts + get(program, AT_START, 0))
     bursts = folded = 0
     for job in range(tasks.row.shape[0]):
         begun, end = tasks.window_first[job], tasks.window_last[job]

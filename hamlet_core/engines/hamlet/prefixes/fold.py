@@ -13,7 +13,7 @@ from hamlet_core.engines.hamlet.bursts.fold import BurstJobs, burst_jobs
 from hamlet_core.engines.hamlet.events.fold import adjacent_conditions
 from hamlet_core.engines.hamlet.input.frame import Jobs
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents, class_events, classes_of
-from hamlet_core.engines.hamlet.prefixes.kernel import DONE, FULL, fold_prefixes
+from hamlet_core.engines.hamlet.prefixes.kernel import fold_prefixes
 from hamlet_core.engines.hamlet.prefixes.lanes.fold import fold_together, lanes_at_once
 from hamlet_core.engines.hamlet.prefixes.lanes.program import Conditions, Member, StepBuilder, shape_of
 from hamlet_core.engines.hamlet.prefixes.program import (
@@ -22,7 +22,17 @@ from hamlet_core.engines.hamlet.prefixes.program import (
     program_of,
     slots_of,
 )
-from hamlet_core.engines.hamlet.prefixes.tables import NEUTRAL, Fold, Found, Program, Trends, Values, Waiting
+from hamlet_core.engines.hamlet.prefixes.tables import (
+    DONE,
+    FULL,
+    NEUTRAL,
+    Fold,
+    Found,
+    Program,
+    Trends,
+    Values,
+    Waiting,
+)
 from hamlet_core.engines.hamlet.prefixes.totals import Reading
 from hamlet_core.predicates.pairs import compile_pairs
 from hamlet_core.progress import Progress

@@ -12,13 +12,18 @@ from typing import Any
 import numpy as np
 
 from hamlet_core.engines.hamlet.automaton.conditions import holds
-from hamlet_core.engines.hamlet.input.windows import row_of
+from hamlet_core.engines.hamlet.input.frame import Events, Jobs
+from hamlet_core.engines.hamlet.input.reading import bit_of, holds_bit, row_of
 from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_inline
 from hamlet_core.engines.hamlet.prefixes.tables import (
     ANY,
     CONTIGUOUS,
+    DONE,
+    FULL,
+    LOST,
     MOST,
     NEUTRAL,
+    NO_TIME,
     T_CLOCK,
     T_EARLIEST,
     T_LASTING,
@@ -26,14 +31,16 @@ from hamlet_core.engines.hamlet.prefixes.tables import (
     T_LONGEST,
     T_MOVING,
     T_SHORTEST,
+    Fold,
+    Found,
+    Program,
+    Trends,
+    Waiting,
 )
-
-NO_TIME = -(2**63)
-DONE, LOST, FULL = range(3)
 
 
 @compiled
-def fold_prefixes(fold: Any, jobs: Any, found: Any, begin: int) -> Any:
+def fold_prefixes(fold: Fold, jobs: Jobs, found: Found, begin: int) -> Any:
     """Fold the windows `jobs[begin:]` into their rows of `found`; `fold` has what a `tables.Fold` has.
 
     Returns the first job that was not done, and why: LOST, or FULL where there is no more room for prefixes.
@@ -50,7 +57,7 @@ def fold_prefixes(fold: Any, jobs: Any, found: Any, begin: int) -> Any:
 
 
 @compiled_inline
-def _fold(fold: Any, first: int, last: int) -> Any:  # noqa: C901, PLR0912 - the steps of a time stamp, in their order
+def _fold(fold: Fold, first: int, last: int) -> Any:  # noqa: C901, PLR0912 - the steps of a time stamp, in their order
     """One window: (how it went, positions reached, trends that follow one another)."""
     program, events, waiting = fold.program, fold.events, fold.waiting
     _reset(program, fold.trends, fold.starts)
@@ -94,7 +101,7 @@ def _fold(fold: Any, first: int, last: int) -> Any:  # noqa: C901, PLR0912 - the
 
 
 @compiled_inline
-def _chained(program: Any, of: Any, one: int, free: int, disjoint: int) -> Any:
+def _chained(program: Program, of: Any, one: int, free: int, disjoint: int) -> Any:
     """Where the trends that follow one another end, and how many they are, after those that end with a prefix."""
     if program.chains:
         slot = _lowest(of.mask[one]) if of.integers.shape[1] > 1 else 0
@@ -104,7 +111,7 @@ def _chained(program: Any, of: Any, one: int, free: int, disjoint: int) -> Any:
 
 
 @compiled_inline
-def _reset(program: Any, trends: Any, starts: Any) -> None:
+def _reset(program: Program, trends: Trends, starts: Any) -> None:
     for side in range(3):
         trends.there[side] = False
         for part in range(trends.integers.shape[1]):
@@ -113,11 +120,6 @@ def _reset(program: Any, trends: Any, starts: Any) -> None:
             trends.doubles[side, part] = 0.0
     for position in range(starts.shape[1]):
         starts[0, position] = NO_TIME
-
-
-@compiled_inline
-def _bit(mask: Any, place: int) -> bool:
-    return bool((mask >> np.uint64(place)) & np.uint64(1))
 
 
 @compiled_inline
@@ -130,51 +132,50 @@ def _one(position: int) -> Any:
 def _lowest(mask: Any) -> int:
     """The place of the lowest bit that is set."""
     place = 0
-    while not _bit(mask, place):
+    while not bit_of(mask, place):
         place += 1
     return place
 
 
 @compiled_inline
-def _bound(program: Any, events: Any, event: int) -> Any:
+def _bound(program: Program, events: Events, event: int) -> Any:
     """The positions that the event may take."""
     return _holding(events, event, program.candidates[events.code[event] + 1], program.bit)
 
 
 @compiled_inline
-def _holding(events: Any, event: int, mask: Any, bit: Any) -> Any:
+def _holding(events: Events, event: int, mask: Any, bit: Any) -> Any:
     """Those of some positions whose local predicate holds."""
     for position in range(bit.shape[0]):
-        asked = bit[position] >= 0 and _bit(mask, position)
-        if asked and not _bit(events.bits[event, bit[position] >> 6], bit[position] & 63):
+        if bit_of(mask, position) and not holds_bit(events, event, bit[position]):
             mask &= ~_one(position)
     return mask
 
 
 @compiled_inline
-def _latest(program: Any, starts: Any, gap: Any) -> int:
+def _latest(program: Program, starts: Any, gap: Any) -> int:
     """When the last match of some negated patterns began that has ended by now."""
     latest = NO_TIME
     for negation in range(program.negated_ends.shape[0]):
-        if _bit(gap, negation):
+        if bit_of(gap, negation):
             for position in range(starts.shape[1]):
-                if _bit(program.negated_ends[negation], position):
+                if bit_of(program.negated_ends[negation], position):
                     latest = max(latest, starts[0, position])
     return latest
 
 
 @compiled_inline
-def _still(program: Any, starts: Any, complete: Any, time: int) -> Any:
+def _still(program: Program, starts: Any, complete: Any, time: int) -> Any:
     """The last positions of trends that no negated match has undone, now that the window closes."""
     for position in range(program.end_gap.shape[0]):
         gap = program.end_gap[position]
-        if gap and _bit(complete, position) and _latest(program, starts, gap) > time:
+        if gap and bit_of(complete, position) and _latest(program, starts, gap) > time:
             complete &= ~_one(position)
     return complete
 
 
 @compiled_inline
-def _arrive(fold: Any, event: int, bound: Any, count: int, stop: int) -> int:
+def _arrive(fold: Fold, event: int, bound: Any, count: int, stop: int) -> int:
     """The prefixes that end with an event, put behind the others; how many there are then, or minus LOST or FULL."""
     waiting, own = fold.waiting, stop
     begun = _begun(fold.program, fold.starts, bound)
@@ -197,18 +198,18 @@ def _arrive(fold: Any, event: int, bound: Any, count: int, stop: int) -> int:
 
 
 @compiled_inline
-def _begun(program: Any, starts: Any, bound: Any) -> Any:
+def _begun(program: Program, starts: Any, bound: Any) -> Any:
     """The positions at which a trend may begin now."""
     begun = bound & program.start[0]
     for position in range(program.start_gap.shape[0]):
         gap = program.start_gap[position]
-        if gap and _bit(begun, position) and _latest(program, starts, gap) != NO_TIME:
+        if gap and bit_of(begun, position) and _latest(program, starts, gap) != NO_TIME:
             begun &= ~_one(position)
     return begun
 
 
 @compiled_inline
-def _sides(program: Any, mask: Any) -> int:
+def _sides(program: Program, mask: Any) -> int:
     """The sides of AND of some positions: bit 0 for the left one, bit 1 for the right one."""
     side = 0
     if mask & ~program.right[0]:
@@ -219,7 +220,7 @@ def _sides(program: Any, mask: Any) -> int:
 
 
 @compiled_inline
-def _begin(program: Any, waiting: Any, new: int, time: int) -> None:
+def _begin(program: Program, waiting: Waiting, new: int, time: int) -> None:
     """The element of the empty prefix, before an event at this time."""
     for slot in range(waiting.integers.shape[1]):
         for part in range(waiting.integers.shape[2]):
@@ -234,16 +235,16 @@ def _begin(program: Any, waiting: Any, new: int, time: int) -> None:
 
 
 @compiled_inline
-def _prolonged(fold: Any, older: int, bound: Any, new: int, event: int) -> Any:
+def _prolonged(fold: Fold, older: int, bound: Any, new: int, event: int) -> Any:
     """The positions in which a prefix may stand after the event; its elements are then those of `new`."""
     program, waiting = fold.program, fold.waiting
     mask, standing, row = np.uint64(0), waiting.mask[older], row_of(fold.events, event)
     for position in range(program.before.shape[0]):
-        if not _bit(bound, position) or not program.before[position] & standing:
+        if not bit_of(bound, position) or not program.before[position] & standing:
             continue
         for edge in range(program.edge_first[position], program.edge_first[position + 1]):
             source = program.edge_source[edge]
-            if not _bit(standing, source):
+            if not bit_of(standing, source):
                 continue
             gap, condition = program.edge_gap[edge], program.edge_condition[edge]
             if gap and _latest(program, fold.starts, gap) > waiting.time[older]:
@@ -262,14 +263,14 @@ def _prolonged(fold: Any, older: int, bound: Any, new: int, event: int) -> Any:
 
 
 @compiled_inline
-def _take(fold: Any, new: int, mask: Any, event: int) -> bool:
+def _take(fold: Fold, new: int, mask: Any, event: int) -> bool:
     """Let each position of a new prefix take the event; False where a number is too large."""
     program, waiting, values = fold.program, fold.waiting, fold.values
     time, row = fold.events.time[event], row_of(fold.events, event)
     waiting.time[new], waiting.row[new], waiting.mask[new], waiting.taken[new] = time, row, mask, 0
     slots = waiting.integers.shape[1]
     for position in range(program.before.shape[0]):
-        if not _bit(mask, position):
+        if not bit_of(mask, position):
             continue
         slot = position if slots > 1 else 0
         count = waiting.integers[new, slot, 0]
@@ -300,7 +301,7 @@ def _take(fold: Any, new: int, mask: Any, event: int) -> bool:
 
 
 @compiled_inline
-def _age(program: Any, integers: Any, new: int, slot: int, time: int) -> bool:
+def _age(program: Program, integers: Any, new: int, slot: int, time: int) -> bool:
     """What the trends of an element last if they end at this time; False where that is too large."""
     moving, clock = program.times[T_MOVING], program.times[T_CLOCK]
     if moving >= 0:
@@ -318,7 +319,7 @@ def _age(program: Any, integers: Any, new: int, slot: int, time: int) -> bool:
 
 
 @compiled_inline
-def _merged(program: Any, waiting: Any, first: int, new: int) -> int:
+def _merged(program: Program, waiting: Waiting, first: int, new: int) -> int:
     """Add a new prefix to one from `first` on that stands in the same positions: how many there are then, or -1."""
     for other in range(first, new):
         if waiting.mask[other] == waiting.mask[new]:
@@ -327,11 +328,11 @@ def _merged(program: Any, waiting: Any, first: int, new: int) -> int:
 
 
 @compiled_inline
-def _plus(program: Any, into: Any, one: int, of: Any, other: int) -> bool:
+def _plus(program: Program, into: Any, one: int, of: Any, other: int) -> bool:
     """Add the elements of a prefix to those of another; False where a number is too large."""
     clock = program.times[T_CLOCK]
     for slot in range(into.integers.shape[1]):
-        if into.integers.shape[1] > 1 and not _bit(into.mask[one], slot):
+        if into.integers.shape[1] > 1 and not bit_of(into.mask[one], slot):
             continue
         if clock >= 0 and not _same_clock(program, into, one, of, other, slot):
             return False
@@ -352,7 +353,7 @@ def _plus(program: Any, into: Any, one: int, of: Any, other: int) -> bool:
 
 
 @compiled_inline
-def _same_clock(program: Any, into: Any, one: int, of: Any, other: int, slot: int) -> bool:
+def _same_clock(program: Program, into: Any, one: int, of: Any, other: int, slot: int) -> bool:
     """Let what both have lasted be up to the later of their times."""
     clock, moving = program.times[T_CLOCK], program.times[T_MOVING]
     time = max(into.integers[one, slot, clock], of.integers[other, slot, clock])
@@ -384,7 +385,7 @@ def _copy(of: Any, one: int, into: Any, other: int) -> None:
 
 
 @compiled_inline
-def _settle(program: Any, waiting: Any, count: int, stop: int) -> int:
+def _settle(program: Program, waiting: Waiting, count: int, stop: int) -> int:
     """What waits behind this time stamp, the new ones last; -1 where a number is too large."""
     older = 0
     for one in range(count if program.mode != CONTIGUOUS else 0):
@@ -405,7 +406,7 @@ def _settle(program: Any, waiting: Any, count: int, stop: int) -> int:
 
 
 @compiled_inline
-def _not_taken(program: Any, taken: Any) -> Any:
+def _not_taken(program: Program, taken: Any) -> Any:
     """The positions of the sides on which no event prolongs."""
     mask = ~np.uint64(0)
     if taken & 1:
@@ -416,14 +417,14 @@ def _not_taken(program: Any, taken: Any) -> Any:
 
 
 @compiled_inline
-def _move(waiting: Any, one: int, to: int) -> None:
+def _move(waiting: Waiting, one: int, to: int) -> None:
     if one != to:
         _copy(waiting, one, waiting, to)
     waiting.taken[to] = 0
 
 
 @compiled_inline
-def _place_of(waiting: Any, mask: Any, count: int) -> int:
+def _place_of(waiting: Waiting, mask: Any, count: int) -> int:
     """Which of the first prefixes stands in just these positions; `count` if none does."""
     for place in range(count):
         if waiting.mask[place] == mask:
@@ -432,7 +433,7 @@ def _place_of(waiting: Any, mask: Any, count: int) -> int:
 
 
 @compiled_inline
-def _negate(program: Any, events: Any, starts: Any, event: int, after: int) -> None:
+def _negate(program: Program, events: Events, starts: Any, event: int, after: int) -> None:
     """Matches of negated patterns: by position the latest start of those that stand there (read first, then written)."""
     if not program.negated_ends.shape[0]:
         return
@@ -441,11 +442,11 @@ def _negate(program: Any, events: Any, starts: Any, event: int, after: int) -> N
     for one in range(event, after):
         mask = _holding(events, one, program.negated[events.code[one] + 1], program.negated_bit)
         for position in range(starts.shape[1]):
-            if not _bit(mask, position):
+            if not bit_of(mask, position):
                 continue
-            latest = events.time[one] if _bit(program.negated_start[0], position) else NO_TIME
+            latest = events.time[one] if bit_of(program.negated_start[0], position) else NO_TIME
             for source in range(starts.shape[1]):
-                if _bit(program.negated_before[position], source):
+                if bit_of(program.negated_before[position], source):
                     latest = max(latest, starts[0, source])
             starts[1, position] = max(starts[1, position], latest)
     for position in range(starts.shape[1]):
@@ -453,7 +454,7 @@ def _negate(program: Any, events: Any, starts: Any, event: int, after: int) -> N
 
 
 @compiled_inline
-def _add_trends(program: Any, of: Any, one: int, complete: Any, trends: Any) -> bool:
+def _add_trends(program: Program, of: Any, one: int, complete: Any, trends: Trends) -> bool:
     """Add what may end here to the trends of its sides; False where a number is too large."""
     side = _sides(program, complete)
     slot = _lowest(complete) if of.integers.shape[1] > 1 else 0
@@ -476,7 +477,9 @@ def _add_trends(program: Any, of: Any, one: int, complete: Any, trends: Any) -> 
 
 
 @compiled_inline
-def _add_window(program: Any, trends: Any, found: Any, row: int, reached: Any, disjoint: int) -> bool:
+def _add_window(
+    program: Program, trends: Trends, found: Found, row: int, reached: Any, disjoint: int
+) -> bool:
     """Add the window of one partition to its row; False where a number is too large."""
     if program.right[0]:
         left, right, both = trends.integers[0, 0], trends.integers[1, 0], trends.integers[2, 0]

@@ -9,6 +9,9 @@ NEUTRAL = 2**63 - 2
 MOST = 2**62
 """No number may be larger: then two of them can be added."""
 ANY, NEXT, CONTIGUOUS = range(3)
+DONE, LOST, FULL = range(3)
+"""How a window went: LOST where a number would be larger than MOST, FULL where there is no more room for prefixes."""
+NO_TIME = -(2**63)
 
 
 class Program(NamedTuple):

@@ -1,7 +1,6 @@
-"""The layout of what the event kernel reads and writes: all tables in one array, all state in another.
+"""The layout of what the event kernel reads and writes: all tables in one packed array, all state in another.
 
-One array costs a compiled function a fraction of what dozens cost, to compile and to call. Each begins with a head:
-`plan[P_SIZE]` is where the sizes begin. Rows that belong to i stand at `range(plan[at + i], plan[at + i + 1], width)`
+Each begins with a head: `plan[P_SIZE]` is where the sizes begin, `get(plan, P_SIZE, block)` is one of them. Rows that belong to i stand at `range(plan[at + i], plan[at + i + 1], width)`
 with `at = plan[P_...]`.
 """
 

@@ -19,8 +19,7 @@ from hamlet_core.engines.hamlet.prefixes.lanes.tables import (
     Steps,
     Trends,
 )
-from hamlet_core.engines.hamlet.prefixes.lanes.waiting import DONE, FULL
-from hamlet_core.engines.hamlet.prefixes.tables import NEUTRAL, Found, Values
+from hamlet_core.engines.hamlet.prefixes.tables import DONE, FULL, NEUTRAL, Found, Values
 
 ROOM = 64
 """Prefixes that there is room for at first; more where it is too little."""

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from hamlet_core.engines.hamlet.automaton.conditions import holds
-from hamlet_core.engines.hamlet.input.windows import row_of
+from hamlet_core.engines.hamlet.input.frame import Jobs
+from hamlet_core.engines.hamlet.input.reading import bit_of, holds_bit, row_of
 from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_inline
+from hamlet_core.engines.hamlet.numbers.arenas import Values
 from hamlet_core.engines.hamlet.prefixes.lanes.tables import (
     HEAP,
     L_EARLIEST,
@@ -25,28 +27,28 @@ from hamlet_core.engines.hamlet.prefixes.lanes.tables import (
     L_SHORTEST,
     LAST,
     PILE,
+    Fold,
+    LaneRows,
+    Places,
+    Prefixes,
+    Steps,
+    Trends,
 )
 from hamlet_core.engines.hamlet.prefixes.lanes.waiting import (
-    DONE,
-    FULL,
-    LOST,
     add_all,
     add_some,
     beyond,
-    bit_of,
     clear,
     copy_all,
     is_within,
     settle,
     touch,
 )
-from hamlet_core.engines.hamlet.prefixes.tables import MOST, NEUTRAL
-
-NO_TIME = -(2**63)
+from hamlet_core.engines.hamlet.prefixes.tables import DONE, FULL, LOST, MOST, NEUTRAL, NO_TIME
 
 
 @compiled
-def fold_lanes(fold: Any, jobs: Any, found: Any, begin: int) -> Any:
+def fold_lanes(fold: Fold, jobs: Jobs, found: LaneRows, begin: int) -> Any:
     """Fold the windows `jobs[begin:]` into their rows of `found`, as `prefixes.kernel.fold_prefixes` does."""
     for job in range(begin, jobs.first.shape[0]):
         state = _fold(fold, jobs.first[job], jobs.last[job])
@@ -58,7 +60,7 @@ def fold_lanes(fold: Any, jobs: Any, found: Any, begin: int) -> Any:
 
 
 @compiled_inline
-def _fold(fold: Any, first: int, last: int) -> int:
+def _fold(fold: Fold, first: int, last: int) -> int:
     """One window: how it went."""
     steps, events = fold.steps, fold.events
     _reset(fold)
@@ -73,8 +75,7 @@ def _fold(fold: Any, first: int, last: int) -> int:
                 step = steps.code_step[place]
                 if steps.contiguous and not fold.places.count[0] and not steps.start[step]:
                     continue  # nothing waits that it could prolong
-                at = steps.bit[step]
-                if at < 0 or bit_of(events.bits[one, at >> 6], at & 63):
+                if holds_bit(events, one, steps.bit[step]):
                     fresh = _arrive(fold, one, step, fresh, events.time[first])
                     if fresh < 0:
                         return int(-fresh)
@@ -87,7 +88,7 @@ def _fold(fold: Any, first: int, last: int) -> int:
 
 
 @compiled_inline
-def _reset(fold: Any) -> None:
+def _reset(fold: Fold) -> None:
     trends, places, waiting = fold.trends, fold.places, fold.waiting
     for step in range(fold.steps.kind.shape[0]):
         waiting.alive[step] = 0
@@ -109,7 +110,7 @@ def _reset(fold: Any) -> None:
 
 
 @compiled_inline
-def _arrive(fold: Any, event: int, step: int, fresh: int, base: int) -> int:
+def _arrive(fold: Fold, event: int, step: int, fresh: int, base: int) -> int:
     """The prefixes that end with an event at a step, as one: how many are fresh then, or minus LOST or FULL."""
     steps, waiting, new = fold.steps, fold.fresh, fresh
     if new == waiting.alive.shape[0]:
@@ -138,7 +139,7 @@ def _arrive(fold: Any, event: int, step: int, fresh: int, base: int) -> int:
 
 
 @compiled_inline
-def _begin(steps: Any, fresh: Any, new: int, step: int, time: int, base: int) -> None:
+def _begin(steps: Steps, fresh: Prefixes, new: int, step: int, time: int, base: int) -> None:
     """Put the empty prefix into the lanes in which a trend may begin with the event."""
     integers, times = fresh.integers, steps.times
     for lane in range(integers.shape[2]):
@@ -156,7 +157,7 @@ def _begin(steps: Any, fresh: Any, new: int, step: int, time: int, base: int) ->
 
 
 @compiled_inline
-def _follow(fold: Any, edge: int, new: int, row: int) -> Any:
+def _follow(fold: Fold, edge: int, new: int, row: int) -> Any:
     """Let the event prolong what waits at the source of an edge: (the lanes in which it does, whether numbers fit)."""
     steps, places = fold.steps, fold.places
     source = steps.edge_source[edge]
@@ -172,7 +173,7 @@ def _follow(fold: Any, edge: int, new: int, row: int) -> Any:
 
 
 @compiled_inline
-def _follow_heap(fold: Any, edge: int, new: int, row: int) -> Any:
+def _follow_heap(fold: Fold, edge: int, new: int, row: int) -> Any:
     """The same of a heap, whose condition is asked as long as it holds: below a prefix it does not take are no others."""
     steps, waiting, places = fold.steps, fold.waiting, fold.places
     source, condition = steps.edge_source[edge], steps.edge_condition[edge]
@@ -197,7 +198,7 @@ def _follow_heap(fold: Any, edge: int, new: int, row: int) -> Any:
 
 
 @compiled_inline
-def _follow_list(fold: Any, edge: int, new: int, row: int) -> Any:
+def _follow_list(fold: Fold, edge: int, new: int, row: int) -> Any:
     """The same of all that wait, one by one."""
     steps, waiting, places = fold.steps, fold.waiting, fold.places
     source, condition = steps.edge_source[edge], steps.edge_condition[edge]
@@ -217,7 +218,7 @@ def _follow_list(fold: Any, edge: int, new: int, row: int) -> Any:
 
 
 @compiled_inline
-def _prolong(fold: Any, edge: int, slot: int, new: int) -> bool:
+def _prolong(fold: Fold, edge: int, slot: int, new: int) -> bool:
     """Add what waits in a slot to the fresh prefix, in the lanes of an edge; False where a number is too large."""
     steps, waiting, fresh = fold.steps, fold.waiting, fold.fresh
     before, lanes = fresh.alive[new], waiting.alive[slot] & steps.edge_lanes[edge]
@@ -233,13 +234,13 @@ def _prolong(fold: Any, edge: int, slot: int, new: int) -> bool:
 
 
 @compiled_inline
-def _take(places: Any, step: int, lanes: Any) -> None:
+def _take(places: Places, step: int, lanes: Any) -> None:
     places.taken[step] |= lanes
     touch(places, step)
 
 
 @compiled_inline
-def _gather(steps: Any, values: Any, fresh: Any, new: int, effect: int, row: int) -> bool:
+def _gather(steps: Steps, values: Values, fresh: Prefixes, new: int, effect: int, row: int) -> bool:
     """Let the lanes of a new prefix take what an effect adds; False where a number is too large."""
     part, column, kind = steps.effect_part[effect], steps.effect_column[effect], steps.effect_kind[effect]
     fits = True
@@ -264,7 +265,7 @@ def _gather(steps: Any, values: Any, fresh: Any, new: int, effect: int, row: int
 
 
 @compiled_inline
-def _end(fold: Any, new: int, step: int, time: int, base: int) -> bool:
+def _end(fold: Fold, new: int, step: int, time: int, base: int) -> bool:
     """Add the trends that end with a new prefix; False where a number is too large."""
     steps, fresh, trends = fold.steps, fold.fresh, fold.trends
     ended = fresh.alive[new] & steps.ends[step]
@@ -278,7 +279,7 @@ def _end(fold: Any, new: int, step: int, time: int, base: int) -> bool:
 
 
 @compiled_inline
-def _add_trends(steps: Any, fresh: Any, trends: Any, new: int, step: int) -> bool:
+def _add_trends(steps: Steps, fresh: Prefixes, trends: Trends, new: int, step: int) -> bool:
     """What a new prefix has gathered, in the lanes in which a trend may end at the step."""
     times, integers, has, mask = steps.times, fresh.integers, steps.ending, np.uint64(0)
     for part in range(integers.shape[1]):
@@ -301,7 +302,7 @@ def _add_trends(steps: Any, fresh: Any, trends: Any, new: int, step: int) -> boo
 
 
 @compiled_inline
-def _last(steps: Any, fresh: Any, trends: Any, new: int, lane: int, time: int, base: int) -> bool:
+def _last(steps: Steps, fresh: Prefixes, trends: Trends, new: int, lane: int, time: int, base: int) -> bool:
     """What the trends of a lane last that end with a new prefix, and whether one follows those that are over."""
     times, integers = steps.times, fresh.integers
     latest, earliest = -integers[new, times[L_LATEST], lane], integers[new, times[L_EARLIEST], lane]
@@ -323,7 +324,7 @@ def _last(steps: Any, fresh: Any, trends: Any, new: int, lane: int, time: int, b
 
 
 @compiled_inline
-def _add_window(steps: Any, trends: Any, found: Any, row: int) -> bool:
+def _add_window(steps: Steps, trends: Trends, found: LaneRows, row: int) -> bool:
     """Add the window of one partition to its row; False where a number is too large."""
     _add_reached(steps, trends, found, row)
     if not trends.there[0]:
@@ -352,7 +353,7 @@ def _add_window(steps: Any, trends: Any, found: Any, row: int) -> bool:
 
 
 @compiled_inline
-def _add_reached(steps: Any, trends: Any, found: Any, row: int) -> None:
+def _add_reached(steps: Steps, trends: Trends, found: LaneRows, row: int) -> None:
     """Count the partition where some prefix has ended; a reach has a pair for each position that its alias may take."""
     before, reached = -1, False
     for pair in range(steps.reach_number.shape[0]):

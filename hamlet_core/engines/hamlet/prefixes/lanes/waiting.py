@@ -6,21 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from hamlet_core.engines.hamlet.input.reading import bit_of
 from hamlet_core.engines.hamlet.jit.decorators import compiled_inline
-from hamlet_core.engines.hamlet.prefixes.lanes.tables import HEAP, PILE
-from hamlet_core.engines.hamlet.prefixes.tables import MOST, NEUTRAL
-
-DONE, LOST, FULL = range(3)
+from hamlet_core.engines.hamlet.prefixes.lanes.tables import HEAP, PILE, Fold, Places, Prefixes, Steps
+from hamlet_core.engines.hamlet.prefixes.tables import DONE, FULL, LOST, MOST, NEUTRAL
 
 
 @compiled_inline
-def bit_of(mask: Any, place: int) -> bool:
-    """Whether a bit is set."""
-    return bool((mask >> np.uint64(place)) & np.uint64(1))
-
-
-@compiled_inline
-def clear(steps: Any, of: Any, one: int) -> None:
+def clear(steps: Steps, of: Any, one: int) -> None:
     """Let the elements of a prefix be those of no lane."""
     for part in range(of.integers.shape[1]):
         neutral = NEUTRAL if steps.least[part] else 0
@@ -44,7 +37,7 @@ def is_within(mask: Any) -> bool:
 
 
 @compiled_inline
-def add_all(steps: Any, into: Any, one: int, of: Any, other: int) -> bool:
+def add_all(steps: Steps, into: Any, one: int, of: Any, other: int) -> bool:
     """Add the elements of a prefix to those of another, in all lanes; False where a number is too large."""
     mask = np.uint64(0)
     for part in range(into.integers.shape[1]):
@@ -65,7 +58,7 @@ def add_all(steps: Any, into: Any, one: int, of: Any, other: int) -> bool:
 
 
 @compiled_inline
-def add_some(steps: Any, into: Any, one: int, of: Any, other: int, has: Any) -> bool:
+def add_some(steps: Steps, into: Any, one: int, of: Any, other: int, has: Any) -> bool:
     """The same in the lanes of `has`."""
     mask = np.uint64(0)
     for part in range(into.integers.shape[1]):
@@ -99,7 +92,7 @@ def copy_all(into: Any, one: int, of: Any, other: int) -> None:
 
 
 @compiled_inline
-def touch(places: Any, step: int) -> None:
+def touch(places: Places, step: int) -> None:
     """Remember that something has gone on at a step, or (under contiguous) holds something."""
     if not places.touched[step]:
         places.touched[step] = True
@@ -108,7 +101,7 @@ def touch(places: Any, step: int) -> None:
 
 
 @compiled_inline
-def settle(fold: Any, fresh: int) -> int:
+def settle(fold: Fold, fresh: int) -> int:
     """What waits behind this time stamp: what has gone on leaves, and the fresh ones come; DONE, LOST or FULL."""
     steps, places, waiting = fold.steps, fold.places, fold.waiting
     for number in range(places.count[0]):
@@ -133,7 +126,7 @@ def settle(fold: Any, fresh: int) -> int:
 
 
 @compiled_inline
-def _leave(steps: Any, waiting: Any, slot: int, lanes: Any) -> None:
+def _leave(steps: Steps, waiting: Prefixes, slot: int, lanes: Any) -> None:
     """Let a prefix stand in some lanes no more."""
     waiting.alive[slot] &= ~lanes
     if not waiting.alive[slot]:
@@ -147,7 +140,7 @@ def _leave(steps: Any, waiting: Any, slot: int, lanes: Any) -> None:
 
 
 @compiled_inline
-def _release(steps: Any, places: Any, waiting: Any, step: int) -> None:
+def _release(steps: Steps, places: Places, waiting: Prefixes, step: int) -> None:
     """Of the prefixes of a heap or list keep those that something may still prolong."""
     lanes = places.taken[step]
     if not lanes and steps.kind[step] == HEAP:
@@ -175,7 +168,7 @@ def _release(steps: Any, places: Any, waiting: Any, step: int) -> None:
 
 
 @compiled_inline
-def _wait(fold: Any, new: int) -> int:
+def _wait(fold: Fold, new: int) -> int:
     """Let a fresh prefix wait at its step."""
     steps, places, waiting, fresh = fold.steps, fold.places, fold.waiting, fold.fresh
     step = fresh.step[new]
@@ -216,7 +209,7 @@ def _wait(fold: Any, new: int) -> int:
 
 
 @compiled_inline
-def _put(steps: Any, waiting: Any, slot: int, fresh: Any, new: int) -> int:
+def _put(steps: Steps, waiting: Prefixes, slot: int, fresh: Prefixes, new: int) -> int:
     """Add a fresh prefix to what waits in a slot."""
     if waiting.alive[slot]:
         fits = add_all(steps, waiting, slot, fresh, new)
@@ -228,13 +221,13 @@ def _put(steps: Any, waiting: Any, slot: int, fresh: Any, new: int) -> int:
 
 
 @compiled_inline
-def _spare(places: Any, slot: int) -> None:
+def _spare(places: Places, slot: int) -> None:
     places.spare[places.count[1]] = slot
     places.count[1] += 1
 
 
 @compiled_inline
-def _first(waiting: Any, one: int, other: int) -> bool:
+def _first(waiting: Prefixes, one: int, other: int) -> bool:
     """Whether a prefix goes before another in a heap."""
     if not waiting.known[one]:
         return False
@@ -242,7 +235,7 @@ def _first(waiting: Any, one: int, other: int) -> bool:
 
 
 @compiled_inline
-def _rise(places: Any, waiting: Any, step: int, place: int) -> None:
+def _rise(places: Places, waiting: Prefixes, step: int, place: int) -> None:
     while place > 0:
         above = (place - 1) // 2
         one, other = places.slot[step, place], places.slot[step, above]
@@ -253,7 +246,7 @@ def _rise(places: Any, waiting: Any, step: int, place: int) -> None:
 
 
 @compiled_inline
-def _sink(places: Any, waiting: Any, step: int, place: int) -> None:
+def _sink(places: Places, waiting: Prefixes, step: int, place: int) -> None:
     size = places.size[step]
     while 2 * place + 1 < size:
         below = 2 * place + 1
