@@ -34,7 +34,7 @@ QUESTION = (
 )
 """What the run asks whose classes are kept: one query touches as many as ten."""
 
-TOLD_EVERY = 4.0
+TOLD_EVERY = 3.0
 """Seconds between two words of how far it is."""
 
 

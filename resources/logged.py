@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-TOLD_EVERY = 4.0
+TOLD_EVERY = 3.0
 """Seconds between two words of how far a program is."""
 
 _told = [time.monotonic()]

@@ -24,9 +24,10 @@ REFUSED: dict[str, frozenset[str]] = {}
 parsed = cache(hamlet_core.parse)
 
 
-def test_there_are_as_many_cases_as_were_handed_over():
-    counts = [len(harness.load(file)) for file in harness.FILES]
-    assert counts == [25, 15, 100, 60, 60, 120]
+def test_no_case_that_was_handed_over_is_lost():
+    handed_over = dict(zip(harness.FILES, (25, 15, 100, 60, 60, 120), strict=True))
+    found = {file: len({case.name for case in harness.load(file)}) for file in harness.FILES}
+    assert {file: count for file, count in found.items() if count < handed_over[file]} == {}
 
 
 def enumerated(case):
