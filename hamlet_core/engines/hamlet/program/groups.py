@@ -94,19 +94,25 @@ class Finder:
         for place in dict.fromkeys(self.same[one] for one in self.same):
             if (key := self._key(place, beside[place])) is not None:
                 found[key].append(place)
-        found = {key: places for key, places in found.items() if len(places) > 1}
+        found = {key: places for key, places in found.items() if self._may_share(places)}
         if not found:
             return []
         around = (edge for places in found.values() for place in places for edge in beside[place])
         numbers = sorted({place[0] for edge in around for place in edge[:2]})
         inputs = _Inputs(self.accumulators, numbers, self.folds)
+        ordered = ((key, sorted(places, key=self._bit)) for key, places in found.items())
         made = [
-            self._group(key, sorted(places, key=self._bit)[first : first + MOST_MEMBERS], inputs)
-            for key, places in found.items()
+            self._group(key, own, inputs)
+            for key, places in ordered
             for first in range(0, len(places), MOST_MEMBERS)
-            if len(places) - first > 1
+            if self._may_share(own := places[first : first + MOST_MEMBERS])
         ]
         return [one for one in made if everywhere or one.may_gain(self._numbers(one))]
+
+    def _may_share(self, places: Sequence[Place]) -> bool:
+        """Whether several queries have several places: what one query computes beside itself is no sharing."""
+        queries = {self.accumulators[number].query for place in places for number in self.owners[place]}
+        return min(len(places), len(queries)) > 1
 
     def _numbers(self, group: Group) -> int:
         """Numbers of all queries of a group, equal totals counted for each."""
