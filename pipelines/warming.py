@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -86,16 +87,49 @@ def _processes(scratch: Path, only_kernels: bool) -> Iterator[dict[str, subproce
 
 
 def compile_example() -> None:
-    """Compile the kernels of the shipped example, in this process."""
+    """Compile the kernels of the shipped example, in two processes."""
     text, events = example_workload().text, generate_stream("ridesharing", EVENTS, SEED)
-    run(text, events)
-    compile_kernels(text, events.schema)
+    with _from_the_other_end(text, events.schema, EventSchema(), "scaled"):
+        run(text, events)
+        execute(text, events.schema.empty_table())
 
 
 def compile_kernels(
     text: str, columns: pa.Schema, schema: EventSchema = EventSchema(), arithmetic: str = "scaled"
 ) -> None:
-    """Compile what a workload may need over events with these columns, in this process. Raises as a run would."""
+    """Compile what a workload may need over events with these columns, in two processes. Raises as a run would."""
+    with _from_the_other_end(text, columns, schema, arithmetic):
+        execute(text, columns.empty_table(), schema=schema, arithmetic=arithmetic)
+
+
+@contextlib.contextmanager
+def _from_the_other_end(
+    text: str, columns: pa.Schema, schema: EventSchema, arithmetic: str
+) -> Iterator[None]:
+    """Meanwhile another process compiles the same, last things first; whatever is wrong with it costs time only."""
+    program = "from pipelines.warming import compile_backwards; compile_backwards()"
+    helper = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        with contextlib.suppress(OSError), helper.stdin or contextlib.nullcontext() as given:
+            if given:
+                given.write(pickle.dumps((text, columns, schema, arithmetic)))
+        yield
+    finally:
+        helper.kill()
+        helper.wait()
+
+
+def compile_backwards() -> None:
+    """Compile what a workload may need, last things first; which is read from stdin."""
+    from hamlet_core.engines.hamlet.jit.order import compile_backwards as last_things_first
+
+    text, columns, schema, arithmetic = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this one
+    last_things_first()
     execute(text, columns.empty_table(), schema=schema, arithmetic=arithmetic)
 
 

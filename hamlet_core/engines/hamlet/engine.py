@@ -24,6 +24,7 @@ from hamlet_core.engines.hamlet.bursts.fold import burst_jobs
 from hamlet_core.engines.hamlet.graphlets.log import log_of
 from hamlet_core.engines.hamlet.input.chunks import Chunk, Limits, chunks
 from hamlet_core.engines.hamlet.input.query_class import QueryClass, class_events, classes_of, reads_nothing
+from hamlet_core.engines.hamlet.jit.order import in_order, is_backwards
 from hamlet_core.engines.hamlet.numbers.arenas import LatticeValues, ScaledValues
 from hamlet_core.engines.hamlet.numbers.columns import Keys, keys, scaled_columns, values_of_keys
 from hamlet_core.engines.hamlet.numbers.exact import Wholes, prime_count
@@ -88,7 +89,7 @@ def fold_workload(
     classes = classes_of([query.analysed for query in windowed])
     progress.at(0.0)
     for chunk in chunks(stream, specs, bytes_per_event(windowed, classes), limits):
-        for way in ways:
+        for way in in_order(ways):
             passes = [
                 prepare(own, specs, chunk, text, closed_form=closed_form, windows=way, sharing=sharing)
                 for whole in classes
@@ -97,7 +98,7 @@ def fold_workload(
             ]
             found: dict[int, list[Totals]] = {}
             here = progress.between(before / max(len(stream), 1), chunk.until / max(len(stream), 1))
-            for number, own in enumerate(passes):
+            for number, own in enumerate(in_order(passes)):
                 for place, one in _fold(windowed, own, arithmetic, here.part(number, len(passes))):
                     found.setdefault(place, []).append(one)
             here.at(1.0)
@@ -165,6 +166,8 @@ def totals(
     summed = (part for own in parts for part in own if part.role not in LATTICE)
     columns, table = scaled_columns(summed, passes.stream.columns)
     accumulators = number_accumulators(passes.own.queries, parts, columns)
+    if is_backwards():
+        _extremes(windowed, passes, [np.zeros(0, np.bool_)] * len(windowed), progress)
     scaled = passes.run(accumulators, ScaledValues(table), Scaled(), progress.part(0, stages))
     alive = [numbers[0][0] != 0.0 for numbers in scaled]
     exact = _exact(passes, parts, scaled, alive, arithmetic, progress.part(1, stages))

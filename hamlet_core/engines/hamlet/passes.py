@@ -27,6 +27,7 @@ from hamlet_core.engines.hamlet.events.fold import (
 from hamlet_core.engines.hamlet.graphlets.log import Decided
 from hamlet_core.engines.hamlet.input.frame import DEAD, Events, Jobs
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents, QueryClass
+from hamlet_core.engines.hamlet.jit.order import in_order, is_backwards
 from hamlet_core.engines.hamlet.numbers.arenas import (
     ABSENT,
     ZERO_EXPONENT,
@@ -185,16 +186,17 @@ class ClassPasses:
         for place, accumulator in enumerate(accumulators):
             if place not in by_bursts:
                 by_events.setdefault(self.spec_of[accumulator.query], []).append(place)
-        stages = bool(by_bursts) + len(by_events)
-        if by_bursts:
-            chosen = [accumulators[place] for place in by_bursts]
-            _put(found, by_bursts, self._bursts(chosen, values, arithmetic))
-            progress.part(0, stages).at(1.0)
-        for stage, spec in enumerate(sorted(by_events), bool(by_bursts)):
-            places = by_events[spec]
-            workload = self._workload([accumulators[place] for place in places], spec)
-            workload = replace(workload, progress=progress.part(stage, stages))
-            _put(found, places, self._events(workload, values, arithmetic))
+        stages: list[int | str] = [*(["bursts"] if by_bursts else []), *sorted(by_events)]
+        for stage, spec in enumerate(in_order(stages)):
+            here = progress.part(stage, len(stages))
+            places = by_bursts if isinstance(spec, str) else by_events[spec]
+            chosen = [accumulators[place] for place in places]
+            if isinstance(spec, str):
+                _put(found, places, self._bursts(chosen, values, arithmetic))
+                here.at(1.0)
+            else:
+                workload = replace(self._workload(chosen, spec), progress=here)
+                _put(found, places, self._events(workload, values, arithmetic))
         self.counted = True
         for accumulator, results in zip(accumulators, found, strict=True):
             if accumulator.query in self.coarser:
@@ -327,6 +329,8 @@ class ClassPasses:
         So are no windows at all: that compiles the kernel.
         """
         first, second = workload.progress.part(0, 2), workload.progress.part(1, 2)
+        if is_backwards():
+            fold_events_class(workload, values, Scaled().arena)
         plain = fold_events_class(
             replace(workload, progress=first), values, lambda size: PlainNumbers(np.zeros(size))
         )

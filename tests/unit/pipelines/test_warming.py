@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+
+from hamlet_core import EventSchema
 from hamlet_core.engines.hamlet.jit.decorators import COMPILING
 from tests.conftest import ROOT
 
@@ -34,3 +38,18 @@ def test_a_run_compiles_nothing_that_was_asked_for_ahead(tmp_path: Path) -> None
     for command in ("run", "explain"):
         assert hamlet(command, *given, kernels=kernels).stderr == ""
     assert hamlet("warm", *given, kernels=kernels).stderr == ""
+
+
+def test_what_is_compiled_from_the_other_end_is_the_same(tmp_path: Path) -> None:
+    workload, events, kernels = tmp_path / "w.hamlet", tmp_path / "events.csv", tmp_path / "kernels"
+    workload.write_text(QUERY, "utf-8")
+    events.write_text(EVENTS, "utf-8")
+    columns = pa.schema({"time": pa.timestamp("us", "UTC"), "type": pa.string(), "x": pa.int64()})
+    subprocess.run(
+        [sys.executable, "-c", "from pipelines.warming import compile_backwards; compile_backwards()"],
+        input=pickle.dumps((QUERY, columns, EventSchema(), "scaled")),
+        check=True,
+        cwd=ROOT,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(kernels)},
+    )
+    assert hamlet("run", str(workload), "--events", str(events), kernels=kernels).stderr == ""
