@@ -58,7 +58,7 @@ LAYERS = {
         ("bursts", "program"),
         ("automaton", "panes"),
         ("graphlets",),
-        ("events",),
+        ("events", "arithmetics"),
         ("passes", "prefixes"),
         ("engine",),
     ),

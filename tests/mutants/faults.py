@@ -489,7 +489,7 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     ),
     Fault(
         "coarser groups report some of their partitions",
-        "engines/hamlet/passes.py",
+        "engines/hamlet/arithmetics.py",
         "total = arithmetic.add(_taken(numbers, left), _taken(numbers, left + 1))",
         "total = _taken(numbers, left)",
     ),

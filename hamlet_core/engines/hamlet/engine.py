@@ -20,6 +20,7 @@ from hamlet_core.engines.hamlet.accumulators import (
     lattice_accumulators,
     number_accumulators,
 )
+from hamlet_core.engines.hamlet.arithmetics import Lattice, Scaled
 from hamlet_core.engines.hamlet.bursts.fold import burst_jobs
 from hamlet_core.engines.hamlet.graphlets.log import log_of
 from hamlet_core.engines.hamlet.input.chunks import Chunk, Limits, chunks
@@ -29,7 +30,7 @@ from hamlet_core.engines.hamlet.numbers.arenas import LatticeValues, ScaledValue
 from hamlet_core.engines.hamlet.numbers.columns import Keys, keys, scaled_columns, values_of_keys
 from hamlet_core.engines.hamlet.numbers.exact import Wholes, prime_count
 from hamlet_core.engines.hamlet.numbers.residues import primes
-from hamlet_core.engines.hamlet.passes import ClassPasses, Lattice, Results, Scaled, folds_by_bursts
+from hamlet_core.engines.hamlet.passes import ClassPasses, Results, folds_by_bursts
 from hamlet_core.engines.hamlet.prefixes.fold import fold_by_prefixes
 from hamlet_core.progress import UNWATCHED, Progress
 from hamlet_core.results.counters import Work

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from hamlet_core.engines.hamlet.accumulators import Accumulator
+from hamlet_core.engines.hamlet.arithmetics import Arithmetic, Coarser, Lattice, Residues, Scaled, added_up
 from hamlet_core.engines.hamlet.bursts import fold as bursts
 from hamlet_core.engines.hamlet.bursts.fold import Done, Rows
 from hamlet_core.engines.hamlet.bursts.program import bursts_fold
@@ -29,13 +29,9 @@ from hamlet_core.engines.hamlet.input.frame import DEAD, Events, Jobs
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents, QueryClass
 from hamlet_core.engines.hamlet.jit.order import in_order, is_backwards
 from hamlet_core.engines.hamlet.numbers.arenas import (
-    ABSENT,
     ZERO_EXPONENT,
-    LatticeNumbers,
     PlainNumbers,
-    ScaledNumbers,
 )
-from hamlet_core.engines.hamlet.numbers.residues import residue_arena, times_constants
 from hamlet_core.engines.hamlet.panes.choice import PRICES, RESIDUES
 from hamlet_core.engines.hamlet.panes.sliding import Sliding
 from hamlet_core.engines.hamlet.program.builder import grouped_accumulators
@@ -49,64 +45,6 @@ from hamlet_core.windows import Panes
 
 Results: TypeAlias = list[list[Any]]
 """By accumulator and component: an array per row of the accumulator's windows (for scaled numbers a pair of them)."""
-
-_BLOCK = 1 << 22
-"""Residues that an arena may hold."""
-
-_VANISHED = 2200
-"""A double times two to the minus this is 0."""
-
-
-class Arithmetic(Protocol):
-    """How the numbers of a pass are made and read out."""
-
-    def arena(self, size: int) -> Any:
-        """So many zeros."""
-
-    def read(self, arena: Any, at: npt.NDArray[np.int64]) -> Any:
-        """The numbers at these addresses."""
-
-    def add(self, one: Any, other: Any) -> Any:
-        """Numbers as they are read out, added one to one."""
-
-
-class Scaled:
-    """(mantissas, exponents)."""
-
-    def arena(self, size: int) -> ScaledNumbers:
-        return ScaledNumbers(np.zeros(size), np.full(size, ZERO_EXPONENT, np.int64))
-
-    def read(self, arena: ScaledNumbers, at: npt.NDArray[np.int64]) -> Any:
-        return arena.mantissa[at], arena.exponent[at]
-
-    def add(self, one: Any, other: Any) -> Any:
-        exponent = np.maximum(one[1], other[1])
-        parts = (np.ldexp(mantissa, np.maximum(own - exponent, -_VANISHED)) for mantissa, own in (one, other))
-        mantissa, grown = np.frexp(sum(parts))
-        return mantissa, np.where(mantissa == 0.0, ZERO_EXPONENT, exponent + grown)
-
-
-class Lattice:
-    """Keys."""
-
-    def arena(self, size: int) -> LatticeNumbers:
-        return LatticeNumbers(np.full(size, ABSENT, np.int64))
-
-    def read(self, arena: LatticeNumbers, at: npt.NDArray[np.int64]) -> Any:
-        return arena.key[at]
-
-    def add(self, one: Any, other: Any) -> Any:
-        return np.minimum(one, other)
-
-
-@dataclass(frozen=True, slots=True)
-class Coarser:
-    """Groups of a query that some of the attributes make by which rows of its class are kept apart."""
-
-    rows: Rows
-    into: npt.NDArray[np.int64]
-    """Row of the class, in its window specification -> row of the query."""
-    groups: tuple[str, ...]
 
 
 def folds_by_bursts(analysed: AnalysedQuery) -> bool:
@@ -201,7 +139,7 @@ class ClassPasses:
         for accumulator, results in zip(accumulators, found, strict=True):
             if accumulator.query in self.coarser:
                 into = self.coarser[accumulator.query].into
-                results[:] = [_added_up(one, into, arithmetic) for one in results]
+                results[:] = [added_up(one, into, arithmetic) for one in results]
         return found
 
     def _by_bursts(self, accumulators: Sequence[Accumulator]) -> list[int]:
@@ -233,7 +171,7 @@ class ClassPasses:
         first, room = 0, None
         least = 1 if self._by_bursts(accumulators) else len(moduli)  # only arenas of bursts take fewer
         while first < len(moduli):
-            made = _Residues(moduli[first:], room)
+            made = Residues(moduli[first:], room)
             end = min(first + (room or least), len(moduli))
             share = progress.between(first / len(moduli), end / len(moduli))
             blocks.append(self.run(accumulators, values, made, share))
@@ -250,7 +188,7 @@ class ClassPasses:
 
     def _bursts(self, accumulators: Sequence[Accumulator], values: Any, arithmetic: Arithmetic) -> Results:
         specs = [self.spec_of[accumulator.query] for accumulator in accumulators]
-        prices = RESIDUES if isinstance(arithmetic, _Residues) else PRICES
+        prices = RESIDUES if isinstance(arithmetic, Residues) else PRICES
         by_panes = self.sliding.by_panes(accumulators, specs, prices)
         in_panes = {place for own in by_panes.values() for place in own}
         lanes = [place for place in range(len(accumulators)) if place not in in_panes]
@@ -314,7 +252,7 @@ class ClassPasses:
 
     def _events(self, workload: Workload, values: Any, arithmetic: Arithmetic) -> Results:
         accumulators = workload.accumulators
-        if isinstance(arithmetic, _Residues):
+        if isinstance(arithmetic, Residues):
             numbers = fold_residues(workload, values, arithmetic.all()).numbers
             return _columns(accumulators, lambda place: numbers[:, place])
         if isinstance(arithmetic, Lattice):
@@ -379,32 +317,6 @@ class ClassPasses:
         return int((last - first - (dead.searchsorted(last) - dead.searchsorted(first))).sum())
 
 
-def _added_up(numbers: Any, into: npt.NDArray[np.int64], arithmetic: Arithmetic) -> Any:
-    """Numbers by row, added to the rows they go into, of which none is left out; in pairs, so that few roundings meet."""
-    order = np.argsort(into, kind="stable")
-    numbers, into = _taken(numbers, order), into[order]
-    while len(into) and len(into) > into[-1] + 1:
-        place = np.arange(len(into))
-        first = np.ones(len(into), np.bool_)
-        first[1:] = into[1:] != into[:-1]
-        second = (place - np.maximum.accumulate(np.where(first, place, 0))) % 2 == 1
-        left = np.flatnonzero(second) - 1
-        total = arithmetic.add(_taken(numbers, left), _taken(numbers, left + 1))
-        for one, own in zip(_arrays(numbers), _arrays(total), strict=True):
-            one[left] = own
-        numbers, into = _taken(numbers, ~second), into[~second]
-    return numbers
-
-
-def _taken(numbers: Any, which: Any) -> Any:
-    """Copies of some of the numbers, which are an array, or a tuple of them."""
-    return tuple(one[which] for one in numbers) if isinstance(numbers, tuple) else numbers[which]
-
-
-def _arrays(numbers: Any) -> tuple[Any, ...]:
-    return numbers if isinstance(numbers, tuple) else (numbers,)
-
-
 def _put(found: Results, places: Sequence[int], results: Results) -> None:
     for place, own in zip(places, results, strict=True):
         found[place] = own
@@ -417,34 +329,3 @@ def _columns(accumulators: Sequence[Accumulator], read: Callable[[int], Any]) ->
         found.append([read(place + part) for part in range(accumulator.width)])
         place += accumulator.width
     return found
-
-
-class _Residues:
-    """uint64[row, prime]; takes as many of the primes as an arena has room for."""
-
-    def __init__(self, moduli: Sequence[int], count: int | None) -> None:
-        self.moduli = moduli
-        self.limit = count
-
-    @property
-    def count(self) -> int:
-        """How many primes were taken."""
-        return len(self.all())
-
-    def all(self) -> Sequence[int]:
-        """The primes that are taken."""
-        return self.moduli if self.limit is None else self.moduli[: self.limit]
-
-    def arena(self, size: int) -> Any:
-        if self.limit is None:
-            self.limit = max(1, min(len(self.moduli), _BLOCK // max(size, 1)))
-        return residue_arena(size, self.all())
-
-    def add(self, one: Any, other: Any) -> Any:
-        primes = np.array(self.all(), np.uint64)
-        total = one + other  # below 2**62
-        return np.where(total >= primes, total - primes, total)
-
-    def read(self, arena: Any, at: npt.NDArray[np.int64]) -> Any:
-        taken = arena._replace(residue=arena.residue[at])
-        return times_constants(taken, len(at), np.ones(len(arena.prime), np.uint64))
