@@ -76,8 +76,8 @@ ui: setup
 CORE   := tests/unit tests/golden tests/oracle tests/properties tests/mutants tests/benchmarks
 REST   := tests/unit/pipelines tests/unit/resources tests/golden/cli
 test: tools
-	$(PY) -m pytest -q --durations=10 -n 2 -m 'not slow' $(CORE) $(REST:%=--ignore=%)
-	$(PY) -m pytest -q --durations=10 -n 2 -m 'not slow and not dagster' tests/architecture $(REST)
+	$(PY) -m pytest -q --durations=10 -n 2 --dist worksteal -m 'not slow' $(CORE) $(REST:%=--ignore=%)
+	$(PY) -m pytest -q --durations=10 -n 2 --dist worksteal -m 'not slow and not dagster' tests/architecture $(REST)
 	$(PY) -m pytest -q --durations=10 -n 2 --dist loadfile --no-loadscope-reorder -m 'spark and not slow' tests/spark
 	$(PY) -m pytest -q --durations=10 -n 2 --dist loadfile --no-loadscope-reorder -m 'dagster and not browser and not slow' tests/dagster
 	$(PY) -m pytest -q --durations=10 -m 'browser and not slow' tests/dagster
