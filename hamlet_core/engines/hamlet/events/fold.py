@@ -218,10 +218,12 @@ def _task(workload: Workload) -> _Task:
 
 def _plan(workload: Workload, resting: frozenset[int]) -> tuple[npt.NDArray[np.int64], tuple[Group, ...]]:
     builder = _builder(workload)
-    if resting not in builder.made:
-        program, groups = event_program(builder, workload.pairs, resting)
-        builder.made[resting] = _read_only(packed(program)), groups
-    return builder.made[resting]
+    pairs = workload.pairs  # how conditions are tested depends on what the columns of a chunk hold
+    key = resting, pairs.starts.tobytes(), pairs.code.tobytes()
+    if key not in builder.made:
+        program, groups = event_program(builder, pairs, resting)
+        builder.made[key] = _read_only(packed(program)), groups
+    return builder.made[key]
 
 
 def _builder(workload: Workload) -> Builder:

@@ -119,8 +119,8 @@ class Builder:
     same: dict[Place, Place] = field(default_factory=dict)
     """Every position of an accumulator -> the one whose totals it has; the rest of the tables knows the latter alone."""
     groups: list[Group] = field(default_factory=list)
-    made: dict[frozenset[int], tuple[Any, tuple[Group, ...]]] = field(default_factory=dict)
-    """By the groups that rest: the program, packed, and the other groups."""
+    made: dict[Any, tuple[Any, tuple[Group, ...]]] = field(default_factory=dict)
+    """By the groups that rest, and what tests the conditions on pairs: the program, packed, and the other groups."""
     blocks: list[tuple[int, int]] = field(default_factory=list)
     """(code, group or -1)"""
     place: dict[Place, tuple[int, int]] = field(default_factory=dict)

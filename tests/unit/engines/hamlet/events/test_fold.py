@@ -13,7 +13,9 @@ import pyarrow as pa
 import pytest
 
 import hamlet_core
+from hamlet_core.engines.hamlet import engine
 from hamlet_core.engines.hamlet.events import fold, turns
+from hamlet_core.engines.hamlet.input.chunks import Limits, chunks
 from hamlet_core.sharing.options import Sharing
 from tests.conftest import ROOT
 
@@ -86,3 +88,35 @@ def test_a_script_that_computes_hears_ctrl_c() -> None:
     assert time.monotonic() - heard < 30
     assert out == "", "computed before the signal came"
     assert "KeyboardInterrupt" in errors
+
+
+@pytest.mark.parametrize("arithmetic", ["scaled", "exact", "modular"])
+@pytest.mark.parametrize("filled", [(True, False), (False, True)], ids=["first", "second"])
+def test_chunks_test_their_conditions_by_what_their_columns_hold(
+    filled: tuple[bool, bool], arithmetic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one of two chunks no event has values, so that both queries compare one column of NULLs there."""
+    seen = []
+
+    def cut(stream, specs, _bytes_per_event, _limits):
+        for chunk in chunks(stream, specs, 1, Limits(bytes=3, overlap=0)):
+            seen.append(len(chunk.stream))
+            yield chunk
+
+    monkeypatch.setattr(engine, "chunks", cut)
+    events = pa.table(
+        {
+            "time": [0, 1, 2, 10, 11, 12],
+            "type": ["C"] * 6,
+            "u": pa.array([value if has else None for has in filled for value in (1, 2, 3)], pa.int64()),
+            "v": pa.array([value if has else None for has in filled for value in (3, 2, 1)], pa.int64()),
+        }
+    )
+    text = "\n".join(
+        f"{name}: RETURN COUNT(*) PATTERN C c+ WHERE c.{name} >= NEXT(c).{name} WITHIN 10 s" for name in "uv"
+    )
+    found = hamlet_core.run(text, events, arithmetic=arithmetic)
+    assert seen == [3, 3]
+    assert found == hamlet_core.run(text, events, arithmetic=arithmetic, engine="greta")
+    falling = [row["query"] for row in found.to_pylist() if row["log2"] > 2]
+    assert falling == ["v"]  # 3 2 1 has 7 trends, 1 2 3 has 3
