@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -34,6 +35,9 @@ QUESTION = (
     "RETURN district, COUNT(*), AVG(t.speed) PATTERN Travel t+ WHERE [driver] GROUP-BY district WITHIN 1 hour"
 )
 """What the run asks whose classes are kept: one query touches as many as ten."""
+
+LEFT_ALONE = 3
+"""Exit code of a process whose work nobody waits for any more."""
 
 TOLD_EVERY = 3.0
 """Seconds between two words of how far it is."""
@@ -106,7 +110,13 @@ def compile_kernels(
 def _from_the_other_end(
     text: str, columns: pa.Schema, schema: EventSchema, arithmetic: str
 ) -> Iterator[None]:
-    """Meanwhile another process compiles the same, last things first; whatever is wrong with it costs time only."""
+    """Meanwhile another process compiles the same, last things first; whatever is wrong with it costs time only.
+
+    Where there is a core for it. It ends with this process, whose end of the pipe it watches.
+    """
+    if (os.cpu_count() or 1) < 2:
+        yield
+        return
     program = "from pipelines.warming import compile_backwards; compile_backwards()"
     helper = subprocess.Popen(
         [sys.executable, "-c", program],
@@ -115,22 +125,31 @@ def _from_the_other_end(
         stderr=subprocess.DEVNULL,
     )
     try:
-        with contextlib.suppress(OSError), helper.stdin or contextlib.nullcontext() as given:
-            if given:
-                given.write(pickle.dumps((text, columns, schema, arithmetic)))
+        if helper.stdin:
+            with contextlib.suppress(OSError):
+                pickle.dump((text, columns, schema, arithmetic), helper.stdin)
+                helper.stdin.flush()
         yield
     finally:
         helper.kill()
-        helper.wait()
+        with contextlib.suppress(OSError):
+            helper.communicate()
 
 
 def compile_backwards() -> None:
-    """Compile what a workload may need, last things first; which is read from stdin."""
+    """Compile what a workload may need, last things first; which is read from stdin. When that ends, so does this process."""
     from hamlet_core.engines.hamlet.jit.order import compile_backwards as last_things_first
 
     text, columns, schema, arithmetic = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this one
+    threading.Thread(target=_end_with, args=(sys.stdin.fileno(),), daemon=True).start()
     last_things_first()
     execute(text, columns.empty_table(), schema=schema, arithmetic=arithmetic)
+
+
+def _end_with(pipe: int) -> None:
+    while os.read(pipe, 1):
+        pass
+    os._exit(LEFT_ALONE)
 
 
 def archive_classes(scratch: str) -> None:

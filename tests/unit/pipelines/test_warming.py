@@ -12,10 +12,12 @@ import pyarrow as pa
 
 from hamlet_core import EventSchema
 from hamlet_core.engines.hamlet.jit.decorators import COMPILING
+from pipelines.warming import LEFT_ALONE
 from tests.conftest import ROOT
 
 QUERY = "RETURN COUNT(*), SUM(b.x), MAX(b.x) PATTERN SEQ(A a, B b+) WITHIN 10 min SLIDE 5 min\n"
 EVENTS = "time,type,x\n2026-01-01T08:00:00Z,A,1\n2026-01-01T08:01:00Z,B,2\n2026-01-01T08:02:00Z,B,3\n"
+COLUMNS = pa.schema({"time": pa.timestamp("us", "UTC"), "type": pa.string(), "x": pa.int64()})
 
 
 def hamlet(*arguments: str, kernels: Path) -> subprocess.CompletedProcess[str]:
@@ -40,16 +42,29 @@ def test_a_run_compiles_nothing_that_was_asked_for_ahead(tmp_path: Path) -> None
     assert hamlet("warm", *given, kernels=kernels).stderr == ""
 
 
+def from_the_other_end(kernels: Path) -> subprocess.Popen[bytes]:
+    program = "from pipelines.warming import compile_backwards; compile_backwards()"
+    return subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        cwd=ROOT,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(kernels)},
+    )
+
+
+def test_who_compiles_from_the_other_end_ends_with_whom_it_helps(tmp_path: Path) -> None:
+    with from_the_other_end(tmp_path / "kernels") as helper:
+        pickle.dump((QUERY, COLUMNS, EventSchema(), "scaled"), helper.stdin)
+        helper.stdin.close()
+        assert helper.wait(timeout=60) == LEFT_ALONE
+
+
 def test_what_is_compiled_from_the_other_end_is_the_same(tmp_path: Path) -> None:
     workload, events, kernels = tmp_path / "w.hamlet", tmp_path / "events.csv", tmp_path / "kernels"
     workload.write_text(QUERY, "utf-8")
     events.write_text(EVENTS, "utf-8")
-    columns = pa.schema({"time": pa.timestamp("us", "UTC"), "type": pa.string(), "x": pa.int64()})
-    subprocess.run(
-        [sys.executable, "-c", "from pipelines.warming import compile_backwards; compile_backwards()"],
-        input=pickle.dumps((QUERY, columns, EventSchema(), "scaled")),
-        check=True,
-        cwd=ROOT,
-        env=os.environ | {"NUMBA_CACHE_DIR": str(kernels)},
-    )
+    with from_the_other_end(kernels) as helper:
+        pickle.dump((QUERY, COLUMNS, EventSchema(), "scaled"), helper.stdin)
+        helper.stdin.flush()
+        assert helper.wait(timeout=120) == 0
     assert hamlet("run", str(workload), "--events", str(events), kernels=kernels).stderr == ""

@@ -15,10 +15,7 @@ from hamlet_core.engines.hamlet.automaton.state import room_of
 from hamlet_core.engines.hamlet.events.kernel import fold_windows
 from hamlet_core.engines.hamlet.events.turns import NONE, Turns
 from hamlet_core.engines.hamlet.events.worth import never_tried
-from hamlet_core.engines.hamlet.graphlets.settings import (
-    SharingState,
-    sharing_state,
-)
+from hamlet_core.engines.hamlet.graphlets.settings import SharingState, sharing_state
 from hamlet_core.engines.hamlet.input.frame import Events, Jobs, Predicates
 from hamlet_core.engines.hamlet.input.predicate_bits import nameless
 from hamlet_core.engines.hamlet.numbers.arenas import Arena, ResidueNumbers

@@ -64,15 +64,14 @@ def _most_gained(group: Group, numbers: int, storage: Storage, looked: Pieces, c
 
 
 class Pieces:
-    """`PIECES` times `LOOKED_AT` events as they are folded, window by window."""
+    """`PIECES` times `LOOKED_AT` events, or all that there are, as they are folded, window by window."""
 
     def __init__(self, code: npt.NDArray[np.int32], jobs: Jobs) -> None:
         sizes = jobs.last - jobs.first
         ends = np.cumsum(sizes)
-        begins = np.arange(PIECES) * max(int(ends[-1]) - LOOKED_AT, 0) // (PIECES - 1)
-        place = (begins[:, None] + np.arange(LOOKED_AT)).ravel()
-        if ends[-1] < LOOKED_AT:
-            place = place[place < ends[-1]]
+        length = min(LOOKED_AT, int(ends[-1]))
+        begins = np.arange(PIECES) * (int(ends[-1]) - length) // (PIECES - 1)
+        place = (begins[:, None] + np.arange(length)).ravel()
         window = ends.searchsorted(place, "right")
         self.code = code[jobs.last[window] - (ends[window] - place)]
         other = np.ones(len(place), np.bool_)

@@ -1,1 +1,1 @@
-"""Compilation: the decorators of kernels, where compiled kernels are kept, the cycle counter."""
+"""Compilation: the decorators of kernels, where compiled kernels are kept and in which order they are made; packed tables."""
