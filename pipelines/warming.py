@@ -55,7 +55,7 @@ def warm(say: Callable[[str], object], *, only_kernels: bool = False) -> None:
         tempfile.TemporaryDirectory(prefix="hamlet-warm-") as scratch,
         _processes(Path(scratch), only_kernels) as processes,
     ):
-        told = began
+        told = began - TOLD_EVERY / 2  # to start took its time, too
         while any(process.poll() is None for process in processes.values()):
             time.sleep(0.2)
             if time.monotonic() - told >= TOLD_EVERY:
