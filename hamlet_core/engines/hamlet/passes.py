@@ -25,7 +25,7 @@ from hamlet_core.engines.hamlet.events.fold import (
     fold_residues,
 )
 from hamlet_core.engines.hamlet.graphlets.log import Decided
-from hamlet_core.engines.hamlet.input.frame import DEAD, Events, Jobs
+from hamlet_core.engines.hamlet.input.frame import DEAD, Jobs
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents, QueryClass
 from hamlet_core.engines.hamlet.jit.order import in_order, is_backwards
 from hamlet_core.engines.hamlet.numbers.arenas import (
@@ -291,15 +291,13 @@ class ClassPasses:
     def _workload(self, accumulators: Sequence[Accumulator], spec: int) -> Workload:
         own = self.jobs.own(spec)
         rows = self.jobs.rows[spec]
-        events = self.events.events
-        row = events.row if len(events.row) else np.arange(len(events.time))
         return Workload(
             accumulators,
             self.events.codes,
             self.events.predicates,
             self.conditions,
             self.pairs,
-            Events(events.time, events.code, events.bits, row),
+            self.events.events,
             Jobs(self.jobs.first[own], self.jobs.last[own], self.jobs.row[own] - rows.first),
             len(rows.index),
             replace(self.sharing, log=self.sharing.log and not self.counted),
@@ -313,6 +311,8 @@ class ClassPasses:
         other = np.ones(len(jobs.first), np.bool_)
         other[1:] = (np.diff(jobs.first) != 0) | (np.diff(jobs.last) != 0)
         first, last = jobs.first[other], jobs.last[other]
+        if self.events.matched == len(self.events.events.code):
+            return int((last - first).sum())
         dead = np.flatnonzero(self.events.events.code == DEAD)
         return int((last - first - (dead.searchsorted(last) - dead.searchsorted(first))).sum())
 

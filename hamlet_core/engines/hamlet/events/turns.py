@@ -77,26 +77,28 @@ class Turns:
             first, size = end, min(2 * size, BATCH)
 
     def _tried(self) -> Iterator[tuple[int, int, frozenset[int]]]:
-        """In turns: a trial of all groups, and a while in which those rest that have lost in it."""
-        first, last, length, lost = 0, int(self.ends[-1]), SHORTEST_REST, NONE
+        """All groups are tried, and those rest for a while that have lost; if none has, going on is the next trial."""
+        first, last, size, length, lost = 0, int(self.ends[-1]), TRIAL, SHORTEST_REST, NONE
         known = [NONE]
         while True:
-            end, before = self._end(first, TRIAL), self.gain.copy()
+            end, before = self._end(first, size), self.gain.copy()
             yield first, end, NONE
             if end == last:
                 return
             resting = self._losers(self.gain - before, first, end)
             length = min(GROWTH * length, LONGEST_REST) if resting == lost else SHORTEST_REST
-            trial = max(self._events(first, end), TRIAL)
+            trial = max(self._events(first, self._end(first, TRIAL)), TRIAL)
             size = min(length * trial, max(LONGEST_REST * TRIAL, SHORTEST_REST * trial))
             first, lost = end, resting
+            if not resting:
+                continue
             end = self._end(first, size)
             if resting not in known and len(known) < MOST_SETS:
                 known.append(resting)
             yield first, end, max((one for one in known if one <= resting), key=len)
             if end == last:
                 return
-            first = end
+            first, size = end, TRIAL
 
     def _losers(self, gained: npt.NDArray[np.float64], first: int, end: int) -> frozenset[int]:
         """Groups that have gained nothing in these windows; all, if what the others gained is less than the longer way."""

@@ -101,6 +101,13 @@ def test_a_group_that_gains_again_shares_again() -> None:
     assert sum(end - first for first, end, resting in found if not resting) >= 300 - 2 * turns.LONGEST_REST
 
 
+def test_while_nobody_loses_all_go_on_and_what_loses_then_rests() -> None:
+    """What all groups gain while they go on is the next trial: no shorter turns in between."""
+    found = taken(tumbling(200), lambda first, _: [MUCH if first < 20 else -1.0], 1)
+    lengths = [(end - first, resting) for first, end, resting in found]
+    assert lengths == [(2, []), (32, []), (128, []), (8, [0]), (2, []), (28, [0])]
+
+
 def test_only_the_groups_that_lose_rest() -> None:
     found = taken(tumbling(40), lambda *_: [MUCH, -1.0, 0.0], 3)
     assert {tuple(resting) for _, _, resting in found} == {(), (1, 2)}
@@ -134,7 +141,7 @@ def test_few_different_sets_of_groups_rest() -> None:
         else:
             assert resting <= lost
             sets.add(resting)
-        trial = not trial
+        trial = not trial or not lost
     assert 3 < len(sets) <= turns.MOST_SETS
 
 
