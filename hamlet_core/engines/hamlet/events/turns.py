@@ -8,7 +8,7 @@ answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ SHORTEST_REST, LONGEST_REST, GROWTH = 4, 192, 4
 """Trials that a rest is as long as: first, at most, and how many times as long if a trial finds what the last one found.
 Of windows so large that a trial has more events, it is no longer than this in events, or else the shortest.
 """
+
+GOING_ON = 2
+"""How many times as long as groups would rest all go on if none has lost."""
 
 LONGER_WAY = 8.0
 """Nanoseconds that an event takes longer in a program with groups, whether it is theirs or not; about."""
@@ -85,12 +88,13 @@ class Turns:
             yield first, end, NONE
             if end == last:
                 return
-            resting = self._losers(self.gain - before, first, end)
+            resting = self._losers((self.gain - before).tolist(), first, end)
             length = min(GROWTH * length, LONGEST_REST) if resting == lost else SHORTEST_REST
             trial = max(self._events(first, self._end(first, TRIAL)), TRIAL)
             size = min(length * trial, max(LONGEST_REST * TRIAL, SHORTEST_REST * trial))
             first, lost = end, resting
             if not resting:
+                size *= GOING_ON
                 continue
             end = self._end(first, size)
             if resting not in known and len(known) < MOST_SETS:
@@ -100,12 +104,12 @@ class Turns:
                 return
             first, size = end, TRIAL
 
-    def _losers(self, gained: npt.NDArray[np.float64], first: int, end: int) -> frozenset[int]:
+    def _losers(self, gained: Sequence[float], first: int, end: int) -> frozenset[int]:
         """Groups that have gained nothing in these windows; all, if what the others gained is less than the longer way."""
         before = int(self.ends.searchsorted(first, "right"))
         folded = self.folded[int(self.ends.searchsorted(end))] - (self.folded[before - 1] if before else 0)
-        enough = gained[gained > 0].sum() > LONGER_WAY * folded
-        return frozenset(np.flatnonzero(gained <= 0).tolist() if enough else range(len(gained)))
+        enough = sum(one for one in gained if one > 0) > LONGER_WAY * folded
+        return frozenset(group for group, one in enumerate(gained) if one <= 0 or not enough)
 
     def _events(self, first: int, end: int) -> int:
         """Events of these windows."""

@@ -85,7 +85,7 @@ def sample_bursts(events: ClassEvents) -> Bursts:
     )
 
 
-def costs(
+def panes_cost_less(
     accumulators: Sequence[Accumulator],
     found: Bursts,
     panes: Panes,
@@ -94,19 +94,33 @@ def costs(
     *,
     alone: bool,
     equal: Callable[[Sequence[Accumulator]], Mapping[Place, Place]],
-) -> tuple[float, float]:
-    """What lanes in so many slots cost, and what pane maps do, for accumulators of one specification that have maps.
+) -> bool:
+    """Whether pane maps cost less than lanes in so many slots, for accumulators of one specification that have maps.
 
-    `alone` says whether no other accumulator of the pass keeps its lanes, `equal` which positions share theirs.
+    `alone` says whether no other accumulator of the pass keeps its lanes, `equal` which positions share theirs: that is
+    found out only where it matters, for shared lanes cost no more than lanes of one's own.
     """
     # Both ways cut bursts where a window begins or ends, which is where a pane does.
     borders = len(panes.tasks.first)
-    outlines = [outline(accumulator) for accumulator in accumulators]
-    by_window = _Lanes.of(accumulators, slots, equal)
-    by_row = _Lanes.of([basis for accumulator in accumulators for basis in bases_of(accumulator)], 1, equal)
-    lanes = by_window.cost(found, borders, prices) + len(panes.tasks.row) * by_window.numbers * prices.window
-    again = 0.0 if alone else sum(found.of(name, borders) for name in found.share) * BURST
-    return lanes, by_row.cost(found, borders, prices) + borders * join_cost(outlines, prices) + again
+    joined = borders * join_cost([outline(accumulator) for accumulator in accumulators], prices)
+    joined += 0.0 if alone else sum(found.of(name, borders) for name in found.share) * BURST
+
+    def by_lanes(equal: Callable[[Sequence[Accumulator]], Mapping[Place, Place]]) -> float:
+        lanes = _Lanes.of(accumulators, slots, equal)
+        return lanes.cost(found, borders, prices) + len(panes.tasks.row) * lanes.numbers * prices.window
+
+    if joined >= by_lanes(each_its_own):
+        return False
+    bases = [basis for accumulator in accumulators for basis in bases_of(accumulator)]
+    return joined + _Lanes.of(bases, 1, equal).cost(found, borders, prices) < by_lanes(equal)
+
+
+def each_its_own(accumulators: Sequence[Accumulator]) -> dict[Place, Place]:
+    """Position of an accumulator -> itself: nothing is shared."""
+    places = (
+        (number, one.index) for number, own in enumerate(accumulators) for one in own.automaton.positions
+    )
+    return {place: place for place in places}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,14 @@ from hamlet_core.engines.hamlet.bursts.fold import BurstJobs, Done
 from hamlet_core.engines.hamlet.bursts.layout import equal_positions
 from hamlet_core.engines.hamlet.equal_states import Place
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents
-from hamlet_core.engines.hamlet.panes.choice import PRICES, Bursts, Prices, costs, sample_bursts
+from hamlet_core.engines.hamlet.panes.choice import (
+    PRICES,
+    Bursts,
+    Prices,
+    each_its_own,
+    panes_cost_less,
+    sample_bursts,
+)
 from hamlet_core.engines.hamlet.panes.fold import PanePlan, Panes, fold_panes, panes_of, plan_panes
 from hamlet_core.engines.hamlet.panes.maps import has_map
 
@@ -73,27 +80,21 @@ class Sliding:
         self, accumulators: Sequence[Accumulator], own: Sequence[int], spec: int, prices: Prices
     ) -> bool:
         chosen, alone = [accumulators[place] for place in own], len(own) == len(accumulators)
-        by_lanes, by_panes = costs(
+        return panes_cost_less(
             chosen,
             self.bursts,
             self.panes[spec],
             self.jobs.slots[spec],
             prices,
             alone=alone,
-            equal=self._equal,
+            equal=self._equal if self.share else each_its_own,
         )
-        return by_panes < by_lanes
 
     def _equal(self, accumulators: Sequence[Accumulator]) -> Mapping[Place, Place]:
         """Position of an accumulator -> the one whose lanes it has."""
-        if self.share:
-            return equal_positions(
-                accumulators, [0] * len(accumulators), self.events.codes, self.events.predicates
-            )
-        places = (
-            (number, one.index) for number, own in enumerate(accumulators) for one in own.automaton.positions
+        return equal_positions(
+            accumulators, [0] * len(accumulators), self.events.codes, self.events.predicates
         )
-        return {place: place for place in places}
 
     def fold(
         self,
