@@ -416,8 +416,8 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     Fault(
         "the slot of a closed window is not cleared",
         SLOTS,
-        "first, count = base + program[run] + slot, program[run + 1]",
-        "first, count = base + program[run] + slot, program[run + 1] // 2",
+        "first, count = base + program[run + FIRST_SLOT] + slot, program[run + RUN]",
+        "first, count = base + program[run + FIRST_SLOT] + slot, program[run + RUN] // 2",
     ),
     Fault(
         "a burst is folded at once although its events feed another position",

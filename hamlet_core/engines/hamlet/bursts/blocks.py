@@ -10,15 +10,10 @@ from typing import Any
 
 from hamlet_core.engines.hamlet.bursts.packing import (
     AT_ATTRIBUTE_SUM,
-    AT_BLOCK,
     AT_GROWTH,
     AT_SOURCE,
     AT_SUM,
     AT_WAIT,
-    BLOCK_FIELDS,
-    GROWTH_FIELDS,
-    SUM_FIELDS,
-    WAIT_FIELDS,
 )
 from hamlet_core.engines.hamlet.bursts.state import Negations
 from hamlet_core.engines.hamlet.bursts.tables import (
@@ -26,14 +21,17 @@ from hamlet_core.engines.hamlet.bursts.tables import (
     DELTA,
     FOLLOWS_ITSELF,
     GROWTH,
+    GROWTH_FIELDS,
     NUMBERS,
     SIZE,
     SOURCE,
     SOURCES,
+    SUM_FIELDS,
     SUM_NUMBERS,
     TOTAL,
     WAIT,
     WAIT_BASE,
+    WAIT_FIELDS,
     WAIT_GAP,
     WAIT_STRIDE,
     WAITS,
@@ -96,18 +94,19 @@ def zero_vector(arena: Arena, target: int, size: int) -> None:
     zero_lanes(arena, target, size)
 
 
+@compiled_inline
+def _grown(base: int, program: Packed, row: int) -> int:
+    """Where the coefficients of a block stand, the row of which is given."""
+    growth = get(program, AT_GROWTH, 0) + program[row + GROWTH] * GROWTH_FIELDS
+    return base + program[growth + NUMBERS]  # type: ignore[no-any-return]
+
+
 @compiled_part
-def change(arena: Arena, base: int, program: Packed, block: int) -> None:
-    """Into `delta`: what the burst in hand adds to the totals of a block."""
-    row = program[AT_BLOCK] + block * BLOCK_FIELDS
+def change(arena: Arena, base: int, program: Packed, row: int) -> None:
+    """Into `delta`: what the burst in hand adds to the totals of a block, the row of which is given, here and below."""
     size, width = program[row + SIZE], program[row + WIDTH]
     total, delta = base + program[row + TOTAL], base + program[row + DELTA]
-    grown = (
-        base
-        + get(program, AT_GROWTH, (program[row + GROWTH]) * GROWTH_FIELDS + NUMBERS)
-        + 1
-        - program[row + FOLLOWS_ITSELF]
-    )
+    grown = _grown(base, program, row) + 1 - program[row + FOLLOWS_ITSELF]
     place = program[row + SOURCE]
     for source in range(program[row + SOURCES]):
         for component in range(width):
@@ -137,11 +136,10 @@ def change(arena: Arena, base: int, program: Packed, block: int) -> None:
 
 
 @compiled_part
-def grow_plain(arena: Arena, base: int, program: Packed, block: int) -> None:
+def grow_plain(arena: Arena, base: int, program: Packed, row: int) -> None:
     """A block that follows itself, has one source, no sums and nothing waiting behind it: the commonest, in one go."""
-    row = program[AT_BLOCK] + block * BLOCK_FIELDS
     size, total, delta = program[row + SIZE], base + program[row + TOTAL], base + program[row + DELTA]
-    factor = base + get(program, AT_GROWTH, (program[row + GROWTH]) * GROWTH_FIELDS + NUMBERS)
+    factor = _grown(base, program, row)
     if not is_zero(arena, factor):
         _gather(arena, base, delta, program, program[AT_SOURCE] + program[row + SOURCE], size)
         _grow(arena, total, delta, factor, size)
@@ -149,10 +147,9 @@ def grow_plain(arena: Arena, base: int, program: Packed, block: int) -> None:
 
 @compiled_part
 def step_through(
-    arena: Arena, base: int, program: Packed, events: Events, block: int, first: int, last: int, code: int
+    arena: Arena, base: int, program: Packed, events: Events, row: int, first: int, last: int, code: int
 ) -> None:
     """The same for such a block, or one that does not follow itself, event by event with its inputs kept at hand."""
-    row = program[AT_BLOCK] + block * BLOCK_FIELDS
     size, total, delta, follows = (
         program[row + SIZE],
         base + program[row + TOTAL],
@@ -197,9 +194,8 @@ def _stands_alone(events: Events, event: int, last: int, code: int) -> bool:
 
 
 @compiled_part
-def commit(arena: Arena, base: int, program: Packed, state: Negations, block: int) -> None:
+def commit(arena: Arena, base: int, program: Packed, state: Negations, row: int) -> None:
     """Add the changes of a block to its totals, and to what waits behind them."""
-    row = program[AT_BLOCK] + block * BLOCK_FIELDS
     size, delta = program[row + SIZE] * program[row + WIDTH], base + program[row + DELTA]
     add_vector(arena, base + program[row + TOTAL], delta, size)
     for place in range(program[row + WAIT], program[row + WAIT] + program[row + WAITS]):

@@ -6,14 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.bursts.packing import (
-    AT_GROWTH,
-    AT_GROWTH_FIRST,
-    GROWTH_FIELDS,
-)
+from hamlet_core.engines.hamlet.bursts.packing import AT_GROWTH
 from hamlet_core.engines.hamlet.bursts.sums import measure_sums
 from hamlet_core.engines.hamlet.bursts.tables import (
     BIT,
+    GROWTH_FIELDS,
     NUMBERS,
     SUM_FIRST,
     SUM_STOP,
@@ -123,10 +120,9 @@ def measure(
     tied: bool,
 ) -> None:
     """All coefficients of a type for the events `first:last`: its own of them, time stamp by time stamp."""
-    for growth in range(get(program, AT_GROWTH_FIRST, code), get(program, AT_GROWTH_FIRST, code + 1)):
-        row = program[AT_GROWTH] + growth * GROWTH_FIELDS
+    for row in range(get(program, AT_GROWTH, code), get(program, AT_GROWTH, code + 1), GROWTH_FIELDS):
         if program[row + WEIGHT] < 0 and program[row + SUM_FIRST] == program[row + SUM_STOP]:
             grown, bit = base + program[row + NUMBERS], program[row + BIT]
             _count(arena, events, grown, first, last, code, bit, count, tied)
             continue
-        measure_sums(arena, base, program, values, events, first, last, code, growth)
+        measure_sums(arena, base, program, values, events, first, last, code, row)

@@ -17,16 +17,20 @@ from hamlet_core.engines.hamlet.bursts.coefficients import STRIDE, measure
 from hamlet_core.engines.hamlet.bursts.negation import drop, forget, negate, negate_commit
 from hamlet_core.engines.hamlet.bursts.packing import (
     AT_BLOCK,
-    AT_BLOCK_FIRST,
     AT_KIND,
-    AT_NEGATION_FIRST,
+    AT_NEGATION,
     AT_SLOTS,
-    BLOCK_FIELDS,
-    KIND_FIELDS,
     SPECIFICATIONS,
 )
 from hamlet_core.engines.hamlet.bursts.state import Negations, Windows
-from hamlet_core.engines.hamlet.bursts.tables import BURSTS, FOLLOWS_ITSELF, PLAIN, STEPS
+from hamlet_core.engines.hamlet.bursts.tables import (
+    BLOCK_FIELDS,
+    BURSTS,
+    FOLLOWS_ITSELF,
+    KIND_FIELDS,
+    PLAIN,
+    STEPS,
+)
 from hamlet_core.engines.hamlet.bursts.windows import clear, finish, open_slot
 from hamlet_core.engines.hamlet.input.frame import DEAD, Events
 from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_inline, compiled_part
@@ -60,12 +64,12 @@ def _fold_stamp(
                 kinds += 1
     for place in range(kinds):
         code = present[place]
-        if get(program, AT_BLOCK_FIRST, code) < get(program, AT_BLOCK_FIRST, code + 1):
+        if get(program, AT_BLOCK, code) < get(program, AT_BLOCK, code + 1):
             # With literals `measure` would be compiled once more.
             unknown, tied = np.int64(-1), np.bool_(True)
             measure(arena, base, program, values, events, first, last, code, unknown, tied)
-        for block in range(get(program, AT_BLOCK_FIRST, code), get(program, AT_BLOCK_FIRST, code + 1)):
-            change(arena, base, program, block)
+        for row in range(get(program, AT_BLOCK, code), get(program, AT_BLOCK, code + 1), BLOCK_FIELDS):
+            change(arena, base, program, row)
     for place in range(kinds):
         negate(program, state, events, first, last, present[place])
     for place in range(kinds):
@@ -73,11 +77,9 @@ def _fold_stamp(
     for place in range(kinds):
         drop(arena, base, program, state, opened, present[place])
     for place in range(kinds):
-        for block in range(
-            get(program, AT_BLOCK_FIRST, present[place]),
-            get(program, AT_BLOCK_FIRST, present[place] + 1),
-        ):
-            commit(arena, base, program, state, block)
+        code = present[place]
+        for row in range(get(program, AT_BLOCK, code), get(program, AT_BLOCK, code + 1), BLOCK_FIELDS):
+            commit(arena, base, program, state, row)
 
 
 @compiled_inline
@@ -96,17 +98,15 @@ def _fold_burst(
     tied: bool,
 ) -> None:
     """A burst of one type over any number of time stamps."""
-    if get(program, AT_BLOCK_FIRST, code) < get(program, AT_BLOCK_FIRST, code + 1):
+    if get(program, AT_BLOCK, code) < get(program, AT_BLOCK, code + 1):
         measure(arena, base, program, values, events, first, last, code, count, tied)
-    for block in range(get(program, AT_BLOCK_FIRST, code), get(program, AT_BLOCK_FIRST, code + 1)):
-        if get(program, AT_BLOCK, block * BLOCK_FIELDS + PLAIN) and get(
-            program, AT_BLOCK, block * BLOCK_FIELDS + FOLLOWS_ITSELF
-        ):
-            grow_plain(arena, base, program, block)
+    for row in range(get(program, AT_BLOCK, code), get(program, AT_BLOCK, code + 1), BLOCK_FIELDS):
+        if program[row + PLAIN] and program[row + FOLLOWS_ITSELF]:
+            grow_plain(arena, base, program, row)
         else:
-            change(arena, base, program, block)
-            commit(arena, base, program, state, block)
-    if get(program, AT_NEGATION_FIRST, code) < get(program, AT_NEGATION_FIRST, code + 1):
+            change(arena, base, program, row)
+            commit(arena, base, program, state, row)
+    if get(program, AT_NEGATION, code) < get(program, AT_NEGATION, code + 1):
         event = first
         while event < last:
             end = _stamp_end(events.time, event, last)
@@ -196,8 +196,8 @@ def fold_range(
         ):
             end, count, tied = _burst_end(time, code, event, stop)
         if end > event and not closed_form:
-            for block in range(get(program, AT_BLOCK_FIRST, kind), get(program, AT_BLOCK_FIRST, kind + 1)):
-                step_through(arena, base, program, events, block, event, end, kind)
+            for row in range(get(program, AT_BLOCK, kind), get(program, AT_BLOCK, kind + 1), BLOCK_FIELDS):
+                step_through(arena, base, program, events, row, event, end, kind)
         elif end > event:
             _fold_burst(arena, base, program, state, opened, values, events, event, end, kind, count, tied)
         else:

@@ -9,25 +9,19 @@ from hamlet_core.engines.hamlet.bursts.packing import (
     AT_BEFORE,
     AT_GAP,
     AT_GAP_PATTERNS,
-    AT_GAP_PATTERNS_FIRST,
     AT_GAP_POSITIONS,
-    AT_GAP_POSITIONS_FIRST,
     AT_GAP_WAITS,
-    AT_GAP_WAITS_FIRST,
     AT_NEGATION,
-    AT_NEGATION_FIRST,
     AT_PATTERN_GAPS,
-    AT_PATTERN_GAPS_FIRST,
     AT_SLOTS,
-    GAP_FIELDS,
-    GAP_WAITS_FIELDS,
-    NEGATION_FIELDS,
 )
 from hamlet_core.engines.hamlet.bursts.state import NEVER, Negations
 from hamlet_core.engines.hamlet.bursts.tables import (
     CELL,
+    CELL_FIELDS,
     CELL_SLOTS,
     CELL_STRIDE,
+    GAP_FIELDS,
     GAP_START,
     GAP_WINDOWS,
     N_BEFORE,
@@ -37,6 +31,7 @@ from hamlet_core.engines.hamlet.bursts.tables import (
     N_PATTERN,
     N_POSITION,
     N_STARTS,
+    NEGATION_FIELDS,
 )
 from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.input.reading import holds_bit
@@ -56,10 +51,9 @@ def negate(
     code: int,
 ) -> None:
     """Advance the negated patterns by the events of a type in `first:last`, which have one time stamp."""
-    begin, stop = get(program, AT_NEGATION_FIRST, code), get(program, AT_NEGATION_FIRST, code + 1)
+    begin, stop = get(program, AT_NEGATION, code), get(program, AT_NEGATION, code + 1)
     time = events.time[first]
-    for place in range(begin, stop):
-        row = program[AT_NEGATION] + place * NEGATION_FIELDS
+    for row in range(begin, stop, NEGATION_FIELDS):
         fresh = NEVER
         for event in range(first, last):
             if events.code[event] == code and holds_bit(events, event, program[row + N_BIT]):
@@ -73,8 +67,7 @@ def negate(
 @compiled_part
 def negate_commit(program: Packed, state: Negations, code: int) -> None:
     """Commit what `negate` found; `fresh` then differs from `latest` where something is to be dropped."""
-    for place in range(get(program, AT_NEGATION_FIRST, code), get(program, AT_NEGATION_FIRST, code + 1)):
-        row = program[AT_NEGATION] + place * NEGATION_FIELDS
+    for row in range(get(program, AT_NEGATION, code), get(program, AT_NEGATION, code + 1), NEGATION_FIELDS):
         position, pattern = program[row + N_POSITION], program[row + N_PATTERN]
         if state.fresh[position] == state.latest[position]:
             continue
@@ -87,25 +80,21 @@ def negate_commit(program: Packed, state: Negations, code: int) -> None:
 @compiled_part
 def drop(arena: Arena, base: int, program: Packed, state: Negations, opened: Any, code: int) -> None:
     """Matches that end now drop what waited since before they began, once all types of the time stamp are committed."""
-    for place in range(get(program, AT_NEGATION_FIRST, code), get(program, AT_NEGATION_FIRST, code + 1)):
-        row = program[AT_NEGATION] + place * NEGATION_FIELDS
+    for row in range(get(program, AT_NEGATION, code), get(program, AT_NEGATION, code + 1), NEGATION_FIELDS):
         position, pattern = program[row + N_POSITION], program[row + N_PATTERN]
         if state.fresh[position] == state.latest[position]:
             continue
         state.fresh[position] = state.latest[position]
-        for item in range(
-            get(program, AT_PATTERN_GAPS_FIRST, pattern),
-            get(program, AT_PATTERN_GAPS_FIRST, pattern + 1),
-        ):
-            _cut(arena, base, program, state, opened, get(program, AT_PATTERN_GAPS, item))
+        for gap in range(get(program, AT_PATTERN_GAPS, pattern), get(program, AT_PATTERN_GAPS, pattern + 1)):
+            _cut(arena, base, program, state, opened, program[gap])
 
 
 @compiled_inline
 def _cut(arena: Arena, base: int, program: Packed, state: Negations, opened: Any, gap: int) -> None:
     """Drop what waits at a gap since before its latest negated match began, and close starts behind it."""
     since = NEVER
-    for item in range(get(program, AT_GAP_PATTERNS_FIRST, gap), get(program, AT_GAP_PATTERNS_FIRST, gap + 1)):
-        since = max(since, state.since[get(program, AT_GAP_PATTERNS, item)])
+    for pattern in range(get(program, AT_GAP_PATTERNS, gap), get(program, AT_GAP_PATTERNS, gap + 1)):
+        since = max(since, state.since[program[pattern]])
     _cut_buckets(arena, base, program, state, gap, since)
     start, windows = (
         get(program, AT_GAP, gap * GAP_FIELDS + GAP_START),
@@ -122,10 +111,8 @@ def _cut_buckets(arena: Arena, base: int, program: Packed, state: Negations, gap
     """New buckets: one from `since` on, and one from every time at which a match that can go on has begun."""
     bounds, count = state.bounds, 1
     bounds[0] = since
-    for item in range(
-        get(program, AT_GAP_POSITIONS_FIRST, gap), get(program, AT_GAP_POSITIONS_FIRST, gap + 1)
-    ):
-        begun = state.latest[get(program, AT_GAP_POSITIONS, item)]
+    for position in range(get(program, AT_GAP_POSITIONS, gap), get(program, AT_GAP_POSITIONS, gap + 1)):
+        begun = state.latest[program[position]]
         place = count
         while place > 0 and bounds[place - 1] > begun:
             place -= 1
@@ -134,14 +121,13 @@ def _cut_buckets(arena: Arena, base: int, program: Packed, state: Negations, gap
                 bounds[later] = bounds[later - 1]
             bounds[place] = begun
             count += 1
-    first, last = get(program, AT_GAP_WAITS_FIRST, gap), get(program, AT_GAP_WAITS_FIRST, gap + 1)
+    first, last = get(program, AT_GAP_WAITS, gap), get(program, AT_GAP_WAITS, gap + 1)
     kept = -1
     for bucket in range(state.buckets[gap]):
         target = -1
         while target + 1 < count and bounds[target + 1] <= state.bound[gap, bucket]:
             target += 1
-        for item in range(first, last):
-            cell = program[AT_GAP_WAITS] + item * GAP_WAITS_FIELDS
+        for cell in range(first, last, CELL_FIELDS):
             source = base + program[cell + CELL] + bucket * program[cell + CELL_STRIDE]
             if target < 0:
                 zero_vector(arena, source, program[cell + CELL_SLOTS])

@@ -6,28 +6,39 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from hamlet_core.engines.hamlet.accumulators import Accumulator
 from hamlet_core.engines.hamlet.bursts.layout import Layout, Operation
 from hamlet_core.engines.hamlet.bursts.tables import (
     ATTRIBUTE_SUM,
+    BLOCK_FIELDS,
+    CELL_FIELDS,
+    CLEAR_FIELDS,
+    END_FIELDS,
+    FINISH_FIELDS,
     FOLLOWS_ITSELF,
+    GAP_FIELDS,
     GROWTH,
+    GROWTH_FIELDS,
+    KIND_FIELDS,
+    NEGATION_FIELDS,
     NO_BIT,
     PLAIN,
+    S_FIELDS,
     SOURCE,
     SOURCES,
+    SUM_FIELDS,
     SUM_FIRST,
     SUM_STOP,
     UNBOUND,
+    WAIT_FIELDS,
     WAITS,
     WIDTH,
     BurstProgram,
-    Rows,
-    flat,
-    ragged,
-    table,
 )
 from hamlet_core.engines.hamlet.input.frame import Predicates
+from hamlet_core.engines.hamlet.jit.packed import Rows, rows, rows_by, table
 from hamlet_core.pattern.automaton import Automaton
 
 
@@ -68,7 +79,7 @@ def _program(layout: Layout) -> BurstProgram:
         )
         by_type[code].append(block)
         block[FOLLOWS_ITSELF] = int(follows)
-    growth_rows, growth_first, growth_of, sum_rows, sum_of = _coefficients(layout, types, wanted)
+    growth, growth_of, sum_rows, sum_of = _coefficients(layout, types, wanted)
     for (form, operations), block in zip(forms, blocks, strict=True):
         code, bit, _, columns, weight, count, _, _ = form
         block[GROWTH] = growth_of[code, bit, max(weight, -1)]
@@ -76,27 +87,21 @@ def _program(layout: Layout) -> BurstProgram:
         block[PLAIN] = int(count == 1 and not block[WAITS] and block[WIDTH] == 1)
         attribute_sums += [sum_of.get((block[GROWTH], column), -1) for column in columns]
         sources += _gathered(layout, operations, block[WIDTH])
-    block_rows = Rows()
-    for own in by_type:
-        block_rows.close(own)
-    negation_rows, before = _negations(layout, types)
+    negation, before = _negations(layout, types)
     return BurstProgram(
-        block=table(block_rows.flat, 12),
-        block_first=flat(block_rows.first),
-        source=flat(sources),
-        wait=table(layout.wait_rows, 3),
-        attribute_sum=flat(attribute_sums),
-        growth=table(growth_rows, 5),
-        growth_first=flat(growth_first),
-        sum=table(sum_rows, 2),
-        kind=table(_kinds(layout, by_type, growth_rows, growth_first, negation_rows.first), 2),
-        negation=table(negation_rows.flat, 7),
-        negation_first=flat(negation_rows.first),
-        before=flat(before),
+        block=rows_by(by_type, BLOCK_FIELDS),
+        source=_numbers(sources),
+        wait=table(layout.wait_rows, WAIT_FIELDS),
+        attribute_sum=_numbers(attribute_sums),
+        growth=growth,
+        sum=table(sum_rows, SUM_FIELDS),
+        kind=table(_kinds(layout, by_type, growth, negation), KIND_FIELDS),
+        negation=negation,
+        before=_numbers(before),
         **_gap_tables(layout),
-        **_clear_tables(layout),
-        start=flat(layout.clean_start),
-        slots=flat(layout.slots),
+        clear=rows_by(list(map(_runs, layout.clear, layout.slots)), CLEAR_FIELDS),
+        start=_numbers(layout.clean_start),
+        slots=_numbers(layout.slots),
         **_accumulator_tables(layout),
         size=layout.size,
         patterns=len(layout.pattern_of),
@@ -104,25 +109,26 @@ def _program(layout: Layout) -> BurstProgram:
     )
 
 
+def _numbers(values: Sequence[int]) -> Any:
+    return np.array(values, np.int64)
+
+
 def _coefficients(
     layout: Layout, types: int, wanted: dict[tuple[int, int, int], dict[int, None]]
-) -> tuple[list[Any], list[int], dict[tuple[int, int, int], int], list[Any], dict[tuple[int, int], int]]:
-    """Growths by type with the first of each type and where each is, their sums and where each is."""
-    growth_rows: list[tuple[int, ...]] = []
+) -> tuple[Rows, dict[tuple[int, int, int], int], list[Any], dict[tuple[int, int], int]]:
+    """Growths by type and where each is, their sums and where each is."""
+    growths: list[tuple[int, ...]] = []
     sum_rows: list[tuple[int, int]] = []
     growth_of: dict[tuple[int, int, int], int] = {}
     sum_of: dict[tuple[int, int], int] = {}
-    first = [0]
-    for code in range(types):
-        for key in sorted(key for key in wanted if key[0] == code):
-            growth_of[key] = len(growth_rows)
-            begin = len(sum_rows)
-            for column in wanted[key]:
-                sum_of[len(growth_rows), column] = len(sum_rows)
-                sum_rows.append((column, layout.take(4)))
-            growth_rows.append((key[1], key[2], layout.take(4), begin, len(sum_rows)))
-        first.append(len(growth_rows))
-    return growth_rows, first, growth_of, sum_rows, sum_of
+    for key in sorted(wanted):
+        growth_of[key] = len(growths)
+        begin = len(sum_rows)
+        for column in wanted[key]:
+            sum_of[len(growths), column] = len(sum_rows)
+            sum_rows.append((column, layout.take(4)))
+        growths.append((*key, layout.take(4), begin, len(sum_rows)))
+    return rows(types, growths, GROWTH_FIELDS), growth_of, sum_rows, sum_of
 
 
 def _gathered(layout: Layout, operations: list[Operation], width: int) -> list[int]:
@@ -157,9 +163,8 @@ def _gathered(layout: Layout, operations: list[Operation], width: int) -> list[i
 def _kinds(
     layout: Layout,
     blocks: list[list[list[int]]],
-    growth_rows: list[Any],
-    first: list[int],
-    negation_first: list[int],
+    growth: Rows,
+    negated: Rows,
 ) -> list[tuple[int, int]]:
     """By type: whether a burst may be folded as one, and whether it can be stepped through with inputs at hand."""
     crossing = set()
@@ -173,20 +178,19 @@ def _kinds(
             if source.type == target.type and source is not target:
                 crossing.add(source.type)
     names = {code: name for name, code in layout.codes.items()}
-    rows = []
+    kinds = []
     for code, own_blocks in enumerate(blocks):
-        own_growth = growth_rows[first[code] : first[code + 1]]
-        simple = len(own_growth) == 1 and own_growth[0][:2] == (NO_BIT, -1)
+        own_growth = growth.of(code).tolist()
+        simple = len(own_growth) == 1 and own_growth[0][:2] == [NO_BIT, -1]
         simple = simple and own_growth[0][SUM_FIRST] == own_growth[0][SUM_STOP]
-        steps = simple and all(block[PLAIN] for block in own_blocks)
-        steps = steps and negation_first[code] == negation_first[code + 1]
-        rows.append((int(names[code] not in crossing), int(steps)))
-    return rows
+        steps = simple and all(block[PLAIN] for block in own_blocks) and not len(negated.of(code))
+        kinds.append((int(names[code] not in crossing), int(steps)))
+    return kinds
 
 
 def _negations(layout: Layout, types: int) -> tuple[Rows, list[int]]:
     """By type the positions of negated patterns, and the positions before them."""
-    found: list[list[tuple[int, ...]]] = [[] for _ in range(types)]
+    found: list[tuple[int, ...]] = []
     before: list[int] = []
     for (place, index), pattern in layout.pattern_of.items():
         negation = layout.accumulators[place].automaton.negations[index]
@@ -200,6 +204,7 @@ def _negations(layout: Layout, types: int) -> tuple[Rows, list[int]]:
                 if edge.target == position.index
             ]
             row = (
+                layout.codes[position.type],
                 layout.position_of[place, index, position.index],
                 layout.bit(place, position.alias),
                 int(position.index in starts),
@@ -208,55 +213,44 @@ def _negations(layout: Layout, types: int) -> tuple[Rows, list[int]]:
                 pattern,
                 int(position.index in ends),
             )
-            found[layout.codes[position.type]].append(row)
-    rows = Rows()
-    for own in found:
-        rows.close(own)
-    return rows, before
+            found.append(row)
+    return rows(types, found, NEGATION_FIELDS), before
 
 
 def _gap_tables(layout: Layout) -> dict[str, Any]:
-    patterns: list[list[int]] = [[] for _ in layout.pattern_of]
-    named: list[list[int]] = []
-    going_on: list[list[int]] = []
-    cells: list[list[tuple[int, int, int]]] = []
+    named: list[tuple[int, int]] = []
+    going_on: list[tuple[int, int]] = []
+    cells: list[tuple[int, ...]] = []
     for (place, gap), number in layout.gap_of.items():
-        named.append([layout.pattern_of[place, index] for index in sorted(gap)])
-        going_on.append(layout.going_on(place, gap))
-        cells.append(layout.gap_cells[number])
-        for pattern in named[-1]:
-            patterns[pattern].append(number)
-    rows = Rows()
-    for own in cells:
-        rows.close(own)
+        named += [(number, layout.pattern_of[place, index]) for index in sorted(gap)]
+        going_on += [(number, position) for position in layout.going_on(place, gap)]
+        cells += [(number, *cell) for cell in layout.gap_cells[number]]
+    gaps = len(layout.gap_rows)
     return {
-        "gap": table(layout.gap_rows, 3),
-        **ragged("pattern_gaps", patterns),
-        **ragged("gap_patterns", named),
-        **ragged("gap_positions", going_on),
-        "gap_waits": table(rows.flat, 3),
-        "gap_waits_first": flat(rows.first),
+        "gap": table(layout.gap_rows, GAP_FIELDS),
+        "pattern_gaps": rows(len(layout.pattern_of), [(pattern, gap) for gap, pattern in named], 1),
+        "gap_patterns": rows(gaps, named, 1),
+        "gap_positions": rows(gaps, going_on, 1),
+        "gap_waits": rows(gaps, cells, CELL_FIELDS),
     }
 
 
-def _clear_tables(layout: Layout) -> dict[str, Any]:
-    """Numbers of a window that stand side by side are one run."""
-    rows = Rows()
-    for own, step in zip(layout.clear, layout.slots, strict=True):
-        runs: list[list[int]] = []
-        for address in sorted(own):
-            if runs and address == runs[-1][0] + runs[-1][1] * step:
-                runs[-1][1] += 1
-            else:
-                runs.append([address, 1])
-        rows.close(runs)
-    return {"clear": table(rows.flat, 2), "clear_first": flat(rows.first)}
+def _runs(addresses: Sequence[int], step: int) -> list[tuple[int, int]]:
+    """Numbers of a window, `step` apart where they stand side by side, as runs (first, how many)."""
+    runs: list[tuple[int, int]] = []
+    for address in sorted(addresses):
+        first, count = runs[-1] if runs else (address, 0)
+        if runs and address == first + count * step:
+            runs[-1] = first, count + 1
+        else:
+            runs.append((address, 1))
+    return runs
 
 
 def _accumulator_tables(layout: Layout) -> dict[str, Any]:
-    rows: list[tuple[int, ...]] = []
+    sided: list[tuple[int, ...]] = []
     ends: list[tuple[int, int]] = []
-    finish: list[list[tuple[int, int, int]]] = [[] for _ in layout.slots]
+    finish: list[tuple[int, ...]] = []
     places: list[int] = []
     out = 0
     for place, accumulator in enumerate(layout.accumulators):
@@ -271,21 +265,18 @@ def _accumulator_tables(layout: Layout) -> dict[str, Any]:
             for component in range(accumulator.width):
                 target = out + element * accumulator.width + component
                 numbers = layout.addresses(place, end.position, end.gap, component)
-                finish[layout.windows[place]] += [
-                    (count, number, target) for count, number in zip(counts, numbers, strict=True)
+                finish += [
+                    (layout.windows[place], count, number, target)
+                    for count, number in zip(counts, numbers, strict=True)
                 ]
         if automaton.sides > 1:
-            rows.append((layout.windows[place], out, first, len(ends)))
+            sided.append((layout.windows[place], out, first, len(ends)))
         places.append(out)
         out += accumulator.elements * accumulator.width
-    finishing = Rows()
-    for own in finish:
-        finishing.close(own)
     return {
-        "accumulator": table(rows, 4),
-        "end": table(ends, 2),
-        "finish": table(finishing.flat, 3),
-        "finish_first": flat(finishing.first),
-        "out": flat(places),
+        "accumulator": table(sided, S_FIELDS),
+        "end": table(ends, END_FIELDS),
+        "finish": rows(len(layout.slots), finish, FINISH_FIELDS),
+        "out": _numbers(places),
         "out_width": out,
     }

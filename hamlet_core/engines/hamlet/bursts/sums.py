@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.bursts.packing import AT_GROWTH, AT_SUM, GROWTH_FIELDS, SUM_FIELDS
+from hamlet_core.engines.hamlet.bursts.packing import AT_SUM
 from hamlet_core.engines.hamlet.bursts.tables import (
     BIT,
     NUMBERS,
+    SUM_FIELDS,
     SUM_FIRST,
     SUM_NUMBERS,
     SUM_STOP,
@@ -52,7 +53,7 @@ def measure_sums(
     first: int,
     last: int,
     code: int,
-    growth: int,
+    row: int,
 ) -> None:
     """Growth and sums of the events `first:last` of a type."""
 
@@ -67,7 +68,7 @@ def _measure_sums(
     first: int,
     last: int,
     code: int,
-    growth: int,
+    row: int,
 ) -> Any:
     def scaled(
         arena: Arena,
@@ -78,9 +79,8 @@ def _measure_sums(
         first: int,
         last: int,
         code: int,
-        growth: int,
+        row: int,
     ) -> None:
-        row = program[AT_GROWTH] + growth * GROWTH_FIELDS
         grown, bit = base + program[row + NUMBERS], program[row + BIT]
         _clear(arena, base, program, row)
         one(arena, grown)
@@ -124,9 +124,8 @@ def _measure_sums(
         first: int,
         last: int,
         code: int,
-        growth: int,
+        row: int,
     ) -> None:
-        row = program[AT_GROWTH] + growth * GROWTH_FIELDS
         _clear(arena, base, program, row)
         event = first
         while event < last:

@@ -10,73 +10,62 @@ where it does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
+from hamlet_core.engines.hamlet.jit.packed import Rows
 
 NO_BIT = -1
 UNBOUND = -2
 """Instead of a column: the position does not bind the alias of this weight or attribute sum."""
 
-# Fields of `BurstProgram.block`.
-SIZE, WIDTH, TOTAL, DELTA, FOLLOWS_ITSELF, GROWTH, SOURCES, SOURCE, WAITS, WAIT, ATTRIBUTE_SUM, PLAIN = range(
-    12
+# Fields of rows, by table; last how many there are.
+(SIZE, WIDTH, TOTAL, DELTA, FOLLOWS_ITSELF, GROWTH, SOURCES, SOURCE, WAITS, WAIT, ATTRIBUTE_SUM, PLAIN) = (
+    range(12)
 )
-# Fields of `BurstProgram.growth`; its numbers are grown, added and a temporary, one after the other.
-BIT, WEIGHT, NUMBERS, SUM_FIRST, SUM_STOP = range(5)
-# Fields of `BurstProgram.sum`; its numbers likewise.
-VALUE, SUM_NUMBERS = range(2)
-# Fields of `BurstProgram.kind`, one row per type.
-BURSTS, STEPS = range(2)
-# Fields of `BurstProgram.negation`: one event type at one position of a negated pattern.
-N_POSITION, N_BIT, N_STARTS, N_BEFORE, N_BEFORE_STOP, N_PATTERN, N_ENDS = range(7)
-# Fields of `BurstProgram.gap`.
-GAP_BUCKETS, GAP_START, GAP_WINDOWS = range(3)
-# Fields of `BurstProgram.wait`.
-WAIT_BASE, WAIT_GAP, WAIT_STRIDE = range(3)
-# Fields of `BurstProgram.gap_waits`: the cells that wait at a gap, their first bucket.
-CELL, CELL_SLOTS, CELL_STRIDE = range(3)
-# Fields of `BurstProgram.accumulator`.
-S_WINDOWS, S_OUT, S_END, S_END_STOP = range(4)
+BLOCK_FIELDS = 12
+BIT, WEIGHT, NUMBERS, SUM_FIRST, SUM_STOP, GROWTH_FIELDS = range(6)
+"""The numbers of a growth are grown, added and a temporary, one after the other; those of a sum likewise."""
+VALUE, SUM_NUMBERS, SUM_FIELDS = range(3)
+BURSTS, STEPS, KIND_FIELDS = range(3)
+N_POSITION, N_BIT, N_STARTS, N_BEFORE, N_BEFORE_STOP, N_PATTERN, N_ENDS, NEGATION_FIELDS = range(8)
+GAP_BUCKETS, GAP_START, GAP_WINDOWS, GAP_FIELDS = range(4)
+WAIT_BASE, WAIT_GAP, WAIT_STRIDE, WAIT_FIELDS = range(4)
+CELL, CELL_SLOTS, CELL_STRIDE, CELL_FIELDS = range(4)
+FIRST_SLOT, RUN, CLEAR_FIELDS = range(3)
+S_WINDOWS, S_OUT, S_END, S_END_STOP, S_FIELDS = range(5)
+END_SLOT, END_SIDE, END_FIELDS = range(3)
+FINISH_COUNT, FINISH_NUMBER, FINISH_TARGET, FINISH_FIELDS = range(4)
 
 
 class BurstProgram(NamedTuple):
-    """Tables of one class of accumulators. Ranges `x_first[i]:x_first[i + 1]` are what belongs to i."""
+    """Tables of one class of accumulators: rows of the fields above, or of one number."""
 
-    block: Any
-    block_first: Any
+    block: Rows
     """By type."""
     source: Any
     """Addresses to gather, [source, component, lane] for each block."""
     wait: Any
     attribute_sum: Any
     """By block: for each component beyond the first the index of its sum, or -1."""
-    growth: Any
-    growth_first: Any
+    growth: Rows
     """By type."""
     sum: Any
     kind: Any
-    negation: Any
-    negation_first: Any
-    """By type."""
+    """A row per type."""
+    negation: Rows
+    """By type: its positions in negated patterns."""
     before: Any
     """Positions that precede a position of a negated pattern."""
     gap: Any
-    pattern_gaps: Any
-    pattern_gaps_first: Any
+    pattern_gaps: Rows
     """By negated pattern: the gaps that name it."""
-    gap_patterns: Any
-    gap_patterns_first: Any
-    gap_positions: Any
+    gap_patterns: Rows
+    gap_positions: Rows
     """By gap: the positions of its patterns that a match can go on from."""
-    gap_positions_first: Any
-    gap_waits: Any
-    gap_waits_first: Any
-    clear: Any
+    gap_waits: Rows
+    """By gap: the cells that wait there, their first bucket."""
+    clear: Rows
     """By window specification: runs (address of the first slot, how many) of the numbers that its windows own."""
-    clear_first: Any
     start: Any
     """By window specification: the address of the starts that no gap closes."""
     slots: Any
@@ -84,9 +73,8 @@ class BurstProgram(NamedTuple):
     """The accumulators of AND."""
     end: Any
     """Of AND: the address of the first slot, and the side."""
-    finish: Any
+    finish: Rows
     """By window specification: (count, number, where in a row of results it is added) of the other accumulators' ends."""
-    finish_first: Any
     out: Any
     """By accumulator: where its elements stand in a row of results."""
     out_width: Any
@@ -97,33 +85,3 @@ class BurstProgram(NamedTuple):
     """How many negated patterns there are."""
     positions: Any
     """How many positions they have."""
-
-
-@dataclass(slots=True)
-class Rows:
-    """Ragged rows in one flat list."""
-
-    flat: list[Any] = field(default_factory=list)
-    first: list[int] = field(default_factory=lambda: [0])
-
-    def close(self, items: Iterable[Any]) -> None:
-        self.flat.extend(items)
-        self.first.append(len(self.flat))
-
-
-def flat(values: Iterable[int]) -> Any:
-    """One array."""
-    return np.array(list(values), np.int64)
-
-
-def table(rows: Sequence[Sequence[int]], columns: int) -> Any:
-    """An array of two dimensions, also where there are no rows."""
-    return np.array(rows, np.int64).reshape(len(rows), columns)
-
-
-def ragged(name: str, rows: Iterable[Iterable[int]]) -> dict[str, Any]:
-    """The two fields of a program for rows of unequal length."""
-    made = Rows()
-    for row in rows:
-        made.close(row)
-    return {name: flat(made.flat), f"{name}_first": flat(made.first)}

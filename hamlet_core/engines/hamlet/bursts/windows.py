@@ -6,29 +6,34 @@ from typing import Any
 
 from hamlet_core.engines.hamlet.bursts.blocks import zero_vector
 from hamlet_core.engines.hamlet.bursts.packing import (
-    ACCUMULATOR_FIELDS,
     ACCUMULATORS,
     AT_ACCUMULATOR,
     AT_CLEAR,
-    AT_CLEAR_FIRST,
     AT_END,
     AT_FINISH,
-    AT_FINISH_FIRST,
     AT_GAP,
     AT_SLOTS,
     AT_START,
-    CLEAR_FIELDS,
-    END_FIELDS,
-    FINISH_FIELDS,
-    GAP_FIELDS,
     GAPS,
     OUT_WIDTH,
 )
 from hamlet_core.engines.hamlet.bursts.tables import (
+    CLEAR_FIELDS,
+    END_FIELDS,
+    END_SIDE,
+    END_SLOT,
+    FINISH_COUNT,
+    FINISH_FIELDS,
+    FINISH_NUMBER,
+    FINISH_TARGET,
+    FIRST_SLOT,
+    GAP_FIELDS,
     GAP_START,
     GAP_WINDOWS,
+    RUN,
     S_END,
     S_END_STOP,
+    S_FIELDS,
     S_OUT,
     S_WINDOWS,
 )
@@ -42,28 +47,26 @@ from hamlet_core.engines.hamlet.numbers.semiring import add, add_product, is_zer
 def finish(arena: Arena, base: int, program: Packed, windows: int, slot: int, row: int) -> None:
     """Add the trends of a window that closes to its row of results."""
     begin = row * program[OUT_WIDTH]
-    for item in range(get(program, AT_FINISH_FIRST, windows), get(program, AT_FINISH_FIRST, windows + 1)):
-        run = program[AT_FINISH] + item * FINISH_FIELDS
-        if not is_zero(arena, base + program[run] + slot):
-            add(arena, begin + program[run + 2], base + program[run + 1] + slot)
+    for run in range(get(program, AT_FINISH, windows), get(program, AT_FINISH, windows + 1), FINISH_FIELDS):
+        if not is_zero(arena, base + program[run + FINISH_COUNT] + slot):
+            add(arena, begin + program[run + FINISH_TARGET], base + program[run + FINISH_NUMBER] + slot)
     scratch = base - 4  # four numbers between the results and the rest
     for accumulator in range(program[ACCUMULATORS]):
-        fields = program[AT_ACCUMULATOR] + accumulator * ACCUMULATOR_FIELDS
+        fields = program[AT_ACCUMULATOR] + accumulator * S_FIELDS
         if program[fields + S_WINDOWS] == windows:
             zero(arena, scratch)
             zero(arena, scratch + 1)
             for end in range(program[fields + S_END], program[fields + S_END_STOP]):
                 run = program[AT_END] + end * END_FIELDS
-                add(arena, scratch + program[run + 1], base + program[run] + slot)
+                add(arena, scratch + program[run + END_SIDE], base + program[run + END_SLOT] + slot)
             add_product(arena, begin + program[fields + S_OUT], scratch, scratch + 1)
 
 
 @compiled_part
 def clear(arena: Arena, base: int, program: Packed, windows: int, slot: int) -> None:
     """All lanes of a slot are 0."""
-    for item in range(get(program, AT_CLEAR_FIRST, windows), get(program, AT_CLEAR_FIRST, windows + 1)):
-        run = program[AT_CLEAR] + item * CLEAR_FIELDS
-        first, count = base + program[run] + slot, program[run + 1]
+    for run in range(get(program, AT_CLEAR, windows), get(program, AT_CLEAR, windows + 1), CLEAR_FIELDS):
+        first, count = base + program[run + FIRST_SLOT] + slot, program[run + RUN]
         if get(program, AT_SLOTS, windows) == 1:
             zero_vector(arena, first, count)
         else:

@@ -15,7 +15,7 @@ from hamlet_core.engines.hamlet.bursts.packing import packed
 from hamlet_core.engines.hamlet.bursts.program import compile_bursts
 from hamlet_core.engines.hamlet.bursts.state import negations_of
 from hamlet_core.engines.hamlet.bursts.state import windows_of as windows_state
-from hamlet_core.engines.hamlet.bursts.tables import BurstProgram
+from hamlet_core.engines.hamlet.bursts.tables import FINISH_NUMBER, FINISH_TARGET, BurstProgram
 from hamlet_core.engines.hamlet.input.frame import DEAD, windows_of
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents
 from hamlet_core.engines.hamlet.panes.kernel import Regions, Tasks, fold_windows_by_panes
@@ -72,7 +72,7 @@ def plan_panes(accumulators: Sequence[Accumulator], events: ClassEvents, *, shar
     flat = [basis for own in bases for basis in own]
     program = compile_bursts(flat, [0] * len(flat), [1], events.codes, events.predicates, share=share)
     numbers = np.empty(program.out_width, np.int64)  # each number of the results is the total of one position
-    numbers[program.finish[:, 2]] = program.finish[:, 1]
+    numbers[program.finish.item[:, FINISH_TARGET]] = program.finish.item[:, FINISH_NUMBER]
     outs = iter(program.out.tolist())
     totals = [
         [numbers[next(outs) :][: basis.elements * basis.width].tolist() for basis in own] for own in bases

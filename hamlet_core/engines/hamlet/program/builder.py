@@ -17,6 +17,7 @@ import numpy as np
 from hamlet_core.engines.hamlet.accumulators import Accumulator, AttributeSum
 from hamlet_core.engines.hamlet.equal_states import Place
 from hamlet_core.engines.hamlet.input.frame import Predicates
+from hamlet_core.engines.hamlet.jit.packed import Rows, rows, table
 from hamlet_core.engines.hamlet.program.equal_states import equal_places
 from hamlet_core.engines.hamlet.program.groups import Finder, Group, group_tables, slots_of
 from hamlet_core.engines.hamlet.program.moves import access_of, key_columns, kinds, lone_codes, ranges, runs
@@ -28,11 +29,8 @@ from hamlet_core.engines.hamlet.program.tables import (
     EventProgram,
     Groups,
     Paths,
-    Rows,
     merged,
-    rows,
     steady,
-    table,
 )
 from hamlet_core.predicates.pair_tables import PairTables
 from hamlet_core.sharing.options import Sharing

@@ -15,9 +15,10 @@ import numpy as np
 
 from hamlet_core.engines.hamlet.accumulators import Accumulator
 from hamlet_core.engines.hamlet.equal_states import Place, equal_totals
+from hamlet_core.engines.hamlet.jit.packed import rows, table
 from hamlet_core.engines.hamlet.program.layout import COUNTS, ENDS_BURSTS, G_FIELDS, MOST_MEMBERS
 from hamlet_core.engines.hamlet.program.negations import Folds
-from hamlet_core.engines.hamlet.program.tables import NO_BIT, NO_GAP, Groups, masks_of, rows, table
+from hamlet_core.engines.hamlet.program.tables import NO_BIT, NO_GAP, Groups, masks_of
 
 SPARE = 8
 """Snapshot lanes beside one per input and two per member."""

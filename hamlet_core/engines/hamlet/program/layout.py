@@ -6,13 +6,11 @@ with `at = plan[P_...]`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from hamlet_core.engines.hamlet.program.tables import EventProgram, Rows
+from hamlet_core.engines.hamlet.jit.packed import joined
+from hamlet_core.engines.hamlet.program.tables import EventProgram
 
 Whole = npt.NDArray[np.int64]
 
@@ -32,7 +30,6 @@ NONE = np.int64(-(2**63))
 (P_INCOMING, P_ENDS, P_SET_BINDING, P_SET_INCOMING, P_SET_EFFECTS) = range(53, 58)
 (P_MEMBERS, P_NUMBERS, P_COLUMNS, P_FACTORS, P_SUMS, P_KEPT, P_RUNS, P_TOUCHES) = range(58, 66)
 P_STEADY_KEPT = 66
-_PLAN_HEAD = 67
 
 # Fields of tables.
 C_KIND, C_CONDITION, C_GAP, C_LANES, C_LEFT, C_RIGHT, C_CODE, C_GROUP, C_FIELDS = range(9)
@@ -133,23 +130,7 @@ def packed(program: EventProgram) -> Whole:
         *(groups.members, groups.numbers, groups.columns, groups.factors, groups.sums, groups.kept),
         *(groups.runs, groups.touches, program.steady.kept),
     )
-    return _joined([*counts, width, state, result, scratch, free], flat, by_key)
-
-
-def _joined(counts: Sequence[int], flat: Sequence[Any], by_key: Sequence[Rows]) -> Whole:
-    parts = [np.array(counts, np.int64)]
-    top = _PLAN_HEAD
-    heads = []
-    for table in flat:
-        heads.append(top)
-        parts.append(table.ravel())
-        top += table.size
-    for rows in by_key:
-        heads.append(top)
-        first = top + len(rows.start)
-        parts += [first + rows.start * rows.item.shape[1], rows.item.ravel()]
-        top = first + rows.item.size
-    return np.concatenate([parts[0], np.array(heads, np.int64), *parts[1:]])
+    return joined([*counts, width, state, result, scratch, free], [*flat, *by_key])
 
 
 def new_memo(plan: Whole, longest: int, standings: int) -> Whole:

@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from hamlet_core.engines.hamlet.accumulators import Accumulator
+from hamlet_core.engines.hamlet.jit.packed import Rows, rows
 from hamlet_core.engines.hamlet.program.layout import BY_SCAN, BY_TOTAL, BY_TREE
 from hamlet_core.engines.hamlet.program.negations import Folds
 from hamlet_core.engines.hamlet.program.sets import set_numbers
 from hamlet_core.engines.hamlet.program.tables import (
     NO_GAP,
     SCAN,
-    Rows,
     merged,
-    rows,
 )
 from hamlet_core.predicates.pair_tables import Operation, PairTables
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from hamlet_core.engines.hamlet.input.frame import Predicates
-from hamlet_core.engines.hamlet.program.tables import NO_BIT, NO_GAP, Gaps, rows, table
+from hamlet_core.engines.hamlet.jit.packed import rows, table
+from hamlet_core.engines.hamlet.program.tables import NO_BIT, NO_GAP, Gaps
 from hamlet_core.pattern.automaton import Automaton, Gap, Position
 
 Conditions: TypeAlias = Mapping[tuple[int, str, str], int]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hamlet_core.engines.hamlet.accumulators import Accumulator
+from hamlet_core.engines.hamlet.jit.packed import rows, table
 from hamlet_core.engines.hamlet.program.negations import Folds
-from hamlet_core.engines.hamlet.program.tables import NEVER, NO_GAP, Sets, rows, table
+from hamlet_core.engines.hamlet.program.tables import NEVER, NO_GAP, Sets
 
 WORD = 32
 """Positions per word of a set."""

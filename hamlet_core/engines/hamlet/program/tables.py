@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from itertools import accumulate
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from hamlet_core.engines.hamlet.jit.packed import Rows, rows
 
 NO_BIT = -1
 NO_GAP = 0
@@ -19,13 +19,6 @@ NEVER = -1
 
 SCAN = -1
 """The kind of a pair class that asks `holds` of every older event; other kinds are operations of `PairTables`."""
-
-
-class Rows(NamedTuple):
-    """`item[start[i]:start[i + 1]]` are the rows that belong to i."""
-
-    start: Any
-    item: Any
 
 
 class Paths(NamedTuple):
@@ -171,22 +164,6 @@ class EventProgram(NamedTuple):
     """(width of a result row, first address of state, of the contribution, of scratch for AND, of free room)"""
 
 
-def rows(size: int, items: Iterable[tuple[int, ...]], width: int) -> Rows:
-    """Tuples (i, ...) sorted by i (stable) into `Rows`, without the i."""
-    ordered = sorted(items, key=itemgetter(0))
-    counts = [0] * size
-    for item in ordered:
-        counts[item[0]] += 1
-    start = np.array(list(accumulate(counts, initial=0)), np.int64)
-    return Rows(start, table([item[1:] for item in ordered], width))
-
-
-def table(items: Iterable[Sequence[int]], width: int) -> Any:
-    """Tuples as an array of two dimensions."""
-    listed = items if isinstance(items, list) else list(items)
-    return np.array(listed, np.int64) if listed else np.zeros((0, width), np.int64)
-
-
 def masks_of(bits: Iterable[int]) -> list[tuple[int, int]]:
     """(word, mask) of some bits; a mask is a signed number with the bits of an unsigned one."""
     words: dict[int, int] = defaultdict(int)
@@ -202,20 +179,15 @@ def steady(paths: Paths, blocks: Sequence[tuple[int, int]], lone: Collection[int
     for code in lone:
         block = int(paths.units.item[paths.units.start[code]][0])
         changing = (paths.loops, paths.asked, paths.fed, paths.queues)
-        if blocks[block][1] < 0 and all(len(rows_of(table, block)) == 0 for table in changing):
+        if blocks[block][1] < 0 and all(len(table.of(block)) == 0 for table in changing):
             found[code] = block
     kept = [
         (code, word, mask)
         for code, block in enumerate(found.tolist())
         if block >= 0
-        for word, mask in masks_of(int(bit) for *_, bit in rows_of(paths.masks, block))
+        for word, mask in masks_of(int(bit) for *_, bit in paths.masks.of(block))
     ]
     return Steady(found, rows(len(found), kept, 2))
-
-
-def rows_of(table: Rows, number: int) -> Any:
-    """The rows that belong to a number."""
-    return table.item[table.start[number] : table.start[number + 1]]
 
 
 def merged(moves: Iterable[tuple[int, int, int]]) -> list[tuple[int, int, int]]:

@@ -11,10 +11,11 @@ import pytest
 from hamlet_core import EventSchema, parse
 from hamlet_core.bench.kernels import prepare_bench
 from hamlet_core.engines.hamlet.accumulators import UNIT_WEIGHT, Accumulator, AttributeSum
-from hamlet_core.engines.hamlet.panes import sliding
+from hamlet_core.engines.hamlet.panes import choice, sliding
 from hamlet_core.engines.hamlet.panes.maps import bases_of, has_map, outline
 from hamlet_core.pattern.meaning import analyse_workload
 from hamlet_core.results.totals import Extremes
+from hamlet_core.sharing.options import Sharing
 
 TYPES = "ABCDEF"
 SPANS = ((6, 2), (6, 4), (12, 1), (9, 6), (40, 2), (7, 3), (5, 5), (3, 7))
@@ -159,3 +160,44 @@ def test_pane_maps_are_chosen_where_bursts_outnumber_panes():
     assert _chosen(pattern_of.format(5000, 100), table)
     assert not _chosen(pattern_of.format(4, 2), table)
     assert not _chosen(pattern_of.format(5000, 5000), table)
+
+
+PATTERNS = "SEQ(A a, B b+)", "SEQ(A a, B b+, C c)", "B b+", "SEQ(B b+, C c)", "(A a OR B b)+"
+
+
+def test_who_shares_lanes_is_asked_only_where_it_decides(monkeypatch):
+    """What is chosen is what costs less with shared lanes, also where the choice was made without looking at them."""
+    asked, chosen = [], []
+    choose = sliding.panes_cost_less
+
+    def beside_all_costs(accumulators, found, panes, slots, prices, *, alone, equal):
+        looked = []
+        less = choose(
+            accumulators, found, panes, slots, prices, alone=alone,
+            equal=lambda own: looked.append(own) or equal(own),
+        )  # fmt: skip
+        borders = len(panes.tasks.first)
+        joined = borders * choice.join_cost([outline(one) for one in accumulators], prices)
+        joined += 0.0 if alone else sum(found.of(name, borders) for name in found.share) * choice.BURST
+        bases = [basis for one in accumulators for basis in bases_of(one)]
+        rows, lanes = choice._Lanes.of(bases, 1, equal), choice._Lanes.of(accumulators, slots, equal)
+        windows = len(panes.tasks.row) * lanes.numbers * prices.window
+        by_panes = joined + rows.cost(found, borders, prices)
+        assert less == (by_panes < lanes.cost(found, borders, prices) + windows)
+        asked.append(bool(looked))
+        chosen.append(less)
+        return less
+
+    monkeypatch.setattr(sliding, "panes_cost_less", beside_all_costs)
+    for seed in range(60):
+        random = Random(seed)
+        name = np.repeat(np.tile(np.array(["A", "B", "C"]), 400), random.choice((1, 2, 10)))
+        slide = random.choice((2, 10, 100))
+        within = slide * random.choice((2, 5, 20))
+        text = "\n".join(
+            f"RETURN COUNT(*) PATTERN {random.choice(PATTERNS)} WITHIN {within} s SLIDE {slide} s"
+            for _ in range(random.randint(1, 8))
+        )
+        table = pa.table({"time": np.arange(len(name)), "type": name})
+        prepare_bench(text, table, EventSchema(), sharing=Sharing("dynamic")).fold()
+    assert set(zip(asked, chosen, strict=True)) == {(False, False), (True, False), (True, True)}
