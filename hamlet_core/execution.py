@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from threading import Lock
 from types import ModuleType
@@ -82,7 +82,7 @@ def parse(text: str) -> Workload:
 
 def plan(workload: Workload | str) -> tuple[QueryPlan, ...]:
     """What each query reads: types, columns, partition attributes, window (see `QueryPlan`)."""
-    return tuple(plan_query(analysed) for analysed in _meaning(workload))
+    return _meaning(workload).plans
 
 
 def run(
@@ -179,7 +179,7 @@ def merge_partials(
     if time_type not in (pa.int64(), TIMESTAMP_TYPE):
         hint = "use int64, or timestamp[us, UTC] for timestamps and dates"
         raise StreamError(f"window bounds cannot be {time_type}", code="E214", hint=hint)
-    shapes = shapes_of(_meaning(workload), numbers)
+    shapes = shapes_of(_meaning(workload).queries, numbers)
     check_partials(partials, shapes)
     return result_table(merged_rows(partials, shapes, numbers), shapes, numbers, time_type)
 
@@ -193,16 +193,33 @@ def check_columns(workload: Workload | str, table: pa.Schema, schema: EventSchem
     _fold(_meaning(workload), _text(workload), nothing, schema, Options("greta"))  # compiles nothing
 
 
-def _meaning(workload: object) -> tuple[AnalysedQuery, ...]:
+@dataclass(frozen=True)
+class _Meaning:
+    """The queries of a workload, and what follows from them before any event."""
+
+    queries: tuple[AnalysedQuery, ...]
+
+    @cached_property
+    def plans(self) -> tuple[QueryPlan, ...]:
+        """By query: what it reads."""
+        return tuple(plan_query(one) for one in self.queries)
+
+    @cached_property
+    def paths(self) -> tuple[Path, ...]:
+        """By query: how the compiled engine folds it."""
+        return tuple(path_of(one) for one in self.queries)
+
+
+def _meaning(workload: object) -> _Meaning:
     """The analysed queries; a text that was read before is not read again."""
     if isinstance(workload, str):
         return _meaning_of_text(workload)
-    return analyse_workload(_workload(workload))
+    return _Meaning(analyse_workload(_workload(workload)))
 
 
 @lru_cache(maxsize=32)
-def _meaning_of_text(text: str) -> tuple[AnalysedQuery, ...]:
-    return analyse_workload(_syntax_of_text(text))
+def _meaning_of_text(text: str) -> _Meaning:
+    return _Meaning(analyse_workload(_syntax_of_text(text)))
 
 
 @lru_cache(maxsize=32)
@@ -234,20 +251,21 @@ def _text(workload: Workload | str) -> str:
 
 
 def _fold(
-    analysed: tuple[AnalysedQuery, ...],
+    meaning: _Meaning,
     text: str,
     events: Events,
     schema: EventSchema,
     options: Options,
 ) -> Folded:
-    stream, specs = _encoded(analysed, text, events, schema)
+    analysed = meaning.queries
+    stream, specs = _encoded(meaning, text, events, schema)
     numbers = ARITHMETICS[options.arithmetic]
     shapes = shapes_of(analysed, numbers)
     work, progress = Work(), Progress.over(len(stream))
     chunks: Iterator[list[Totals]] = iter(())
     others = list(range(len(analysed)))
     if options.engine == DEFAULT_ENGINE:
-        paths = [path_of(one) for one in analysed]
+        paths = meaning.paths
         by_lanes = [place for place in others if paths[place] in LANES]
         by_prefixes = [place for place in others if paths[place] is Path.PREFIXES]
         others = [place for place in others if paths[place] is Path.REFERENCE]
@@ -318,22 +336,21 @@ class _Folding:
 
 
 def _encoded(
-    analysed: tuple[AnalysedQuery, ...],
+    meaning: _Meaning,
     text: str,
     events: Events,
     schema: EventSchema,
 ) -> tuple[Stream, list[WindowSpec]]:
     """The events that the queries read, their columns checked, and the window of each query in ticks."""
     _check_schema(schema)
-    plans = [plan_query(one) for one in analysed]
-    columns = sorted({name for one in plans for name in one.columns})
+    columns = sorted({name for one in meaning.plans for name in one.columns})
     found = opened(events, schema.type)
     kinds = {name: kind for name, (kind, _) in table_kinds(found.schema, schema, columns).items()}
-    for one in analysed:
+    for one in meaning.queries:
         _check_types(one, kinds, text)
     table = read(found, [*columns, schema.time, *filter(None, (schema.type, schema.sequence))])
-    stream = encode(table, schema, columns, types_read(plans))
-    return stream, [_window_spec(one, stream, text) for one in analysed]
+    stream = encode(table, schema, columns, types_read(meaning.plans))
+    return stream, [_window_spec(one, stream, text) for one in meaning.queries]
 
 
 def _compiled_engine() -> ModuleType:
@@ -357,9 +374,9 @@ def windowed_queries(
     workload: Workload | str, events: pa.Table, schema: EventSchema, arithmetic: str
 ) -> tuple[list[WindowedQuery], Stream]:
     """What the compiled engine folds: for benchmarks that time its kernels alone."""
-    analysed = _meaning(workload)
-    stream, specs = _encoded(analysed, _text(workload), events, schema)
-    return _windowed(analysed, specs, shapes_of(analysed, ARITHMETICS[arithmetic])), stream
+    meaning = _meaning(workload)
+    stream, specs = _encoded(meaning, _text(workload), events, schema)
+    return _windowed(meaning.queries, specs, shapes_of(meaning.queries, ARITHMETICS[arithmetic])), stream
 
 
 def _window_spec(analysed: AnalysedQuery, stream: Stream, text: str) -> WindowSpec:

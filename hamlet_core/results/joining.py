@@ -15,6 +15,7 @@ import pyarrow as pa
 from hamlet_core.algebra.aggregates import LATTICE, Component
 from hamlet_core.algebra.measuring import Extremes, Numbers
 from hamlet_core.results.totals import Integers, Totals, joined_totals
+from hamlet_core.table.arrow import of_numbers
 
 
 @dataclass(slots=True)
@@ -96,7 +97,7 @@ def _taken_rows(totals: Totals, rows: Integers) -> Totals:
 
 def _taken(part: Any, rows: Integers) -> Any:
     if isinstance(part, Extremes):
-        return Extremes(part.values.take(pa.array(rows)))
+        return Extremes(part.values.take(of_numbers(rows)))
     digits = None if part.digits is None else tuple(part.digits[row] for row in rows.tolist())
     residue = None if part.residue is None else part.residue[rows]
     return Numbers(part.mantissa[rows], part.exponent[rows], digits, residue)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from hamlet_core.algebra.aggregates import Element, Shape
 from hamlet_core.algebra.arithmetic import Arithmetic, Unit
 from hamlet_core.errors import StreamError
+from hamlet_core.table.arrow import of_list
 from hamlet_core.table.kinds import Kind
 
 PARTIAL_SCHEMA = pa.schema(
@@ -115,9 +116,7 @@ def partial_table(rows: Iterable[PartialRow]) -> pa.Table:
         values = (row.query, row.window_start, row.window_end, row.group_key, state)
         for column, value in zip(columns, values, strict=True):
             column.append(value)
-    if not columns[0]:
-        return pa.Table.from_batches([], PARTIAL_SCHEMA)  # pa.array would import pandas for nothing
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, PARTIAL_SCHEMA, strict=True)]
+    arrays = [of_list(column, field.type) for column, field in zip(columns, PARTIAL_SCHEMA, strict=True)]
     return pa.Table.from_arrays(arrays, schema=PARTIAL_SCHEMA)
 
 
@@ -180,7 +179,5 @@ def result_table(
             shown = (measure.value, measure.sign, measure.log2, measure.exact, measure.fingerprint)
             for column, value in zip(columns, (*head, *shown), strict=True):
                 column.append(value)
-    if not columns[0]:
-        return pa.Table.from_batches([], schema)  # pa.array would import pandas for nothing
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    arrays = [of_list(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)

@@ -50,6 +50,28 @@ def of_texts(texts: Sequence[str | None], kind: Any = None) -> Any:
     )
 
 
+def of_list(values: Sequence[Any], kind: Any) -> Any:
+    """Plain values of an Arrow type as an array; None is NULL. Times are whole numbers of their unit.
+
+    >>> of_list([1, None], pa.int8()).to_pylist()
+    [1, None]
+    """
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return of_texts(values, kind)
+    null = np.fromiter((value is None for value in values), np.bool_, len(values)) if None in values else None
+    if pa.types.is_binary(kind) and sum(map(len, known := [value or b"" for value in values])) <= _LONGEST:
+        offsets = np.zeros(len(known) + 1, np.int32)
+        np.cumsum(np.fromiter(map(len, known), np.int64, len(known)), out=offsets[1:])
+        content = pa.py_buffer(b"".join(known))
+        return pa.Array.from_buffers(kind, len(known), [_valid(null), pa.py_buffer(offsets), content])
+    timed = pa.types.is_timestamp(kind) or pa.types.is_duration(kind)
+    if not (timed or pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        return pa.array(values, kind)
+    stored = np.dtype(np.int64) if timed else np.dtype(kind.to_pandas_dtype())
+    numbers = np.fromiter((0 if value is None else value for value in values), stored, len(values))
+    return of_numbers(numbers, null=null).view(kind)
+
+
 def scalar_of(value: float | str | None, kind: Any) -> Any:
     """One value as an Arrow scalar of a type that is numeric, Boolean or text; NULL of any type.
 
@@ -59,6 +81,13 @@ def scalar_of(value: float | str | None, kind: Any) -> Any:
     if value is None:
         return pa.nulls(1, kind)[0]
     return (of_texts([value]) if isinstance(value, str) else of_numbers(np.array([value])))[0].cast(kind)
+
+
+def whole(column: Any) -> Any:
+    """A column of a table as one array."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return column.combine_chunks() if column.num_chunks else pa.nulls(0, column.type)
 
 
 def numbers_of(array: Any) -> npt.NDArray[Any]:

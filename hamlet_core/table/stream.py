@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet_core.table.arrow import of_texts
+from hamlet_core.table.arrow import of_list, of_texts
 from hamlet_core.table.columns import coded, filled, frozen
 from hamlet_core.table.kinds import Kind
 
@@ -140,7 +140,7 @@ def from_list(values: list[Any], kind: Kind, scale: int = 0) -> Any:
         return coded(of_texts(values, pa.large_string()))
     if all(value is None for value in values):
         return pa.nulls(len(values), pa.decimal128(38, scale) if kind is Kind.DECIMAL else stored)
-    return pa.array(values, None if kind is Kind.DECIMAL else stored)
+    return pa.array(values) if kind is Kind.DECIMAL else of_list(values, stored)
 
 
 def to_list(array: Any) -> list[Any]:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from hamlet_core.table.arrow import numbers_of, of_numbers, whole
+from hamlet_core.table.columns import filled
 
 _PLACE = ("query", "window_start", "group_key")
 _NO_NUMBER = -2
@@ -38,10 +40,9 @@ def ranked(results: pa.Table) -> Ranking:
     begins = np.ones(results.num_rows, np.bool_)
     begins[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
     first = np.flatnonzero(begins)
-    about_0 = pc.if_else(
-        pc.is_valid(results.column("value")), pa.scalar(0), pa.scalar(_NO_NUMBER)
-    )  # where a sum has cancelled out
-    sign = np.asarray(pc.coalesce(results.column("sign").cast(pa.int64()), about_0))[first]
+    signs, values = (whole(results.column(name)) for name in ("sign", "value"))
+    about_0 = np.where(numbers_of(values.is_valid()), 0, _NO_NUMBER)  # where a sum has cancelled out
+    sign = np.where(numbers_of(signs.is_valid()), filled(signs.cast(pa.int64())), about_0)[first]
     log2 = _filled(results.column("log2"), 0.0)[first]
     size = np.where(np.abs(sign) == 1, sign * log2, 0.0)
     query = keys[0][first]
@@ -67,7 +68,7 @@ def largest(results: pa.Table, limit: int, *, wide: bool = False) -> pa.Table:
         np.arange(ranking.first[one], ranking.first[one] + ranking.length[one])
         for one in np.sort(chosen[:whole])
     ]
-    return results.take(pa.array(np.concatenate(rows)))
+    return results.take(of_numbers(np.concatenate(rows)))
 
 
 def has_sizes(results: pa.Table) -> bool:
@@ -77,10 +78,11 @@ def has_sizes(results: pa.Table) -> bool:
 
 def _numbered(column: pa.ChunkedArray) -> Places:
     """The values as integers, equal where they are; texts in the order in which they are met."""
-    if not (pa.types.is_integer(column.type) or pa.types.is_timestamp(column.type)):
-        column = column.combine_chunks().dictionary_encode().indices
-    return np.asarray(column.cast(pa.int64()))
+    values = whole(column)
+    if not (pa.types.is_integer(values.type) or pa.types.is_timestamp(values.type)):
+        values = values.dictionary_encode().indices
+    return numbers_of(values.cast(pa.int64()))
 
 
 def _filled(column: pa.ChunkedArray, nothing: float) -> npt.NDArray[np.float64]:
-    return np.asarray(column.cast(pa.float64()).fill_null(nothing))
+    return filled(whole(column).cast(pa.float64()), nothing)

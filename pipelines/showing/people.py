@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hamlet_core.table.arrow import scalar_of
 from pipelines.showing.largest import has_sizes, largest, ranked
 from pipelines.showing.numbers import number, plain
 from pipelines.showing.rows import rows_of
@@ -45,7 +46,8 @@ def show_wide(results: pa.Table, out: IO[str], limit: int, queries: Iterable[str
     shown = largest(results, limit, wide=True)
     which = "largest" if has_sizes(results) else "first"
     for name in queries:
-        found, mine = (one.filter(pc.equal(one.column("query"), name)) for one in (results, shown))
+        own = scalar_of(name, pa.string())
+        found, mine = (one.filter(pc.equal(one.column("query"), own)) for one in (results, shown))
         ranking, rows = ranked(mine), list(rows_of(mine))
         ends = ranking.first + ranking.length
         places = [rows[first:end] for first, end in zip(ranking.first, ends, strict=True)]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hamlet_core.table.arrow import numbers_of, of_list, of_numbers, scalar_of, whole
 from pipelines.wide.shape import Grouped, Kept, Measured, Origin, WideShape
 
 _DAY = 86_400_000_000
@@ -35,19 +36,21 @@ def _of_this_grouping(
     rows: pa.Table, group_by: frozenset[str]
 ) -> tuple[pa.Table, Keys, list[dict[str, Any]]]:
     """The rows whose group key has these attributes, the place of each one's key, and the keys as values."""
-    encoded = rows.column("group_key").combine_chunks().dictionary_encode()
+    encoded = whole(rows.column("group_key")).dictionary_encode()
     groups = [json.loads(text) for text in encoded.dictionary.to_pylist()]
-    keys = np.asarray(encoded.indices.cast(pa.int64()))
+    keys = numbers_of(encoded.indices.cast(pa.int64()))
     fits = np.array([group.keys() == group_by for group in groups], np.bool_)
     if fits.all():
         return rows, keys, groups
     kept = fits[keys]
-    return rows.filter(pa.array(kept)), keys[kept], groups
+    return rows.filter(of_numbers(kept)), keys[kept], groups
 
 
 def _places(rows: pa.Table, keys: Keys) -> tuple[Keys, Keys]:
     """For each row, the place of its window and group among the rows to make; for each of those, a row of it."""
-    bounds = [np.asarray(rows.column(name).cast(pa.int64())) for name in ("window_start", "window_end")]
+    bounds = [
+        numbers_of(whole(rows.column(name)).cast(pa.int64())) for name in ("window_start", "window_end")
+    ]
     order = np.lexsort((keys, *reversed(bounds)))
     columns = [column[order] for column in (*bounds, keys)]
     begins = np.ones(len(order), np.bool_)
@@ -68,15 +71,16 @@ def _array(
     place, first = places
     match origin:
         case Kept(name):
-            return rows.column(name).take(pa.array(first)).combine_chunks()
+            return whole(rows.column(name)).take(of_numbers(first))
         case Grouped(attribute):
             values = typed([group.get(attribute) for group in groups], kind)
-            return values.take(pa.array(keys[first]))
+            return values.take(of_numbers(keys[first]))
         case Measured(aggregate, field):
-            found = np.flatnonzero(np.asarray(pc.equal(rows.column("aggregate"), aggregate)))
+            named = pc.equal(whole(rows.column("aggregate")), scalar_of(aggregate, pa.string()))
+            found = np.flatnonzero(numbers_of(named))
             source = np.full(len(first), -1, np.int64)
             source[place[found]] = found
-            return rows.column(field).take(pa.array(source, mask=source < 0)).combine_chunks()
+            return whole(rows.column(field)).take(of_numbers(source, null=source < 0))
         case _:
             assert_never(origin)
 
@@ -93,15 +97,15 @@ def typed(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         ticks = [None if value is None else _microseconds(value) for value in values]
         if pa.types.is_timestamp(kind):
             return (
-                pa.array(ticks, pa.int64())
+                of_list(ticks, pa.int64())
                 .cast(pa.timestamp("us"))
                 .cast(pa.timestamp("us", kind.tz))
                 .cast(kind)
             )
-        return pa.array([None if tick is None else tick // _DAY for tick in ticks], pa.int32()).cast(kind)
+        return of_list([None if tick is None else tick // _DAY for tick in ticks], pa.int32()).cast(kind)
     if pa.types.is_decimal(kind):
         return pa.array([None if value is None else Decimal(value) for value in values], kind)
-    return pa.array(values, kind)
+    return of_list(values, kind)
 
 
 def _microseconds(text: str) -> int:

@@ -138,6 +138,9 @@ def points_of(scale: Scale, ground: Ground, contenders: dict[str, tuple[str, str
             if why := failed_before(found, point, name):
                 found[point, name] = {"refusal": f"({why})"}
                 continue
+            Subject(engine).run(
+                text, table.slice(0, 0), policy=policy
+            )()  # no limit of time for what is compiled once
             rows = folder / f"{name}.arrow"
             found[point, name] = child(scale, [str(events), engine, policy], rows, text)
             if "refusal" not in found[point, name]:

@@ -300,6 +300,35 @@ def test_a_run_imports_no_package_that_it_does_not_need() -> None:
         assert done.stdout.splitlines()[-1] == "0 []", done.stderr
 
 
+MANY = """
+all: RETURN COUNT(*), MIN(b.v), MAX(DURATION) PATTERN SEQ(A a, B b+) WITHIN 10 s
+next: RETURN REACH(a), COUNT(*), AVG(DURATION) PATTERN SEQ(A a, B b+) SEMANTICS next WITHIN 10 s
+both: RETURN COUNT(*), COUNT(DISJOINT) PATTERN SEQ(A a, B b+) WITHIN 10 s
+dated: RETURN MAX(b.v) PATTERN SEQ(A a, B b+) WHERE b.d <= NEXT(b).d AND a.v < 9 WITHIN 10 s
+"""
+
+
+@pytest.mark.parametrize(
+    "more", [["--wide"], ["--wide", "--query", "all", "--format", "csv"], ["--engine", "greta"], []]
+)
+def test_a_run_with_more_windows_than_are_shown_imports_none_either(tmp_path: Path, more: list[str]) -> None:
+    (tmp_path / "many.hamlet").write_text(MANY)
+    rows = [f"{time},{'AB'[time % 3 > 0]},{time * 7 % 11},2026-01-{time % 28 + 1:02}" for time in range(900)]
+    (tmp_path / "many.csv").write_text("\n".join(["time,type,v,d", *rows]) + "\n")
+    program = (
+        "import sys; from pipelines.cli import main; code = main(sys.argv[1:]);"
+        "print(code, sorted({'pandas', 'scipy.linalg'} & set(sys.modules)))"
+    )
+    files = [str(tmp_path / "many.hamlet"), "--events", str(tmp_path / "many.csv")]
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", program, "run", *files, *more],
+            check=True, cwd=ROOT, capture_output=True, text=True, timeout=300,
+        )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "0 []", done.stderr
+    assert len(done.stdout.splitlines()) > 20
+
+
 def test_a_small_run_does_not_collect_garbage_at_its_end() -> None:
     program = (
         "import atexit, gc, sys; atexit.register(lambda: print(gc.get_freeze_count() > 0));"

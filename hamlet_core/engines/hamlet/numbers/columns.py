@@ -14,7 +14,7 @@ from hamlet_core.algebra.aggregates import Component, Role
 from hamlet_core.algebra.arithmetic import Unit
 from hamlet_core.engines.hamlet.accumulators import UNIT_WEIGHT
 from hamlet_core.predicates.order_keys import double_keys
-from hamlet_core.table.arrow import of_numbers
+from hamlet_core.table.arrow import of_list, of_numbers
 from hamlet_core.table.columns import filled, validity
 from hamlet_core.table.encode import Column
 from hamlet_core.table.kinds import Kind
@@ -144,7 +144,7 @@ def values_of_keys(found: Integers, keys: Keys, column: Column) -> Any:
     items = [
         None if none else keys.back[key] for key, none in zip(plain.tolist(), empty.tolist(), strict=True)
     ]
-    return pa.array(items, column.array.type if keys.back else pa.bool_())
+    return of_list(items, column.array.type if keys.back else pa.bool_())
 
 
 def scaled_columns(

@@ -18,6 +18,7 @@ from hamlet_core.engines.hamlet.prefixes.program import Columns, Layout, reaches
 from hamlet_core.engines.hamlet.prefixes.tables import Found
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.results.totals import Totals
+from hamlet_core.table.arrow import of_numbers
 from hamlet_core.table.encode import Stream
 from hamlet_core.windows import WindowSpec
 
@@ -102,9 +103,9 @@ class Reading:
             return self._numbers(ticks, unit)
         ticks = -ticks if role is Role.LONGEST else ticks
         if unit == COUNTS:
-            return Extremes(pa.array(ticks, pa.int64(), mask=~there))
+            return Extremes(of_numbers(ticks, null=~there))
         halves = np.stack([ticks, ticks >> 63], axis=1)  # of 128 bits
         seconds = pa.Array.from_buffers(
             pa.decimal128(38, unit.scale), len(ticks), [None, pa.py_buffer(np.ascontiguousarray(halves))]
         )
-        return Extremes(seconds.take(pa.array(np.arange(len(ticks)), pa.int64(), mask=~there)))
+        return Extremes(seconds.take(of_numbers(np.arange(len(ticks)), null=~there)))
