@@ -9,6 +9,8 @@ INPUTS := pyproject.toml $(wildcard requirements/*.txt) resources/packages.py re
 WANTED := "$$(cat $(INPUTS) | cksum) $$(pwd -P)"
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONUNBUFFERED := 1
+# Kept bytecode saves every process seconds of compiling what it imports, also where the environment says not to write it.
+export PYTHONDONTWRITEBYTECODE :=
 WAREHOUSE ?= warehouse
 
 .DEFAULT_GOAL := help
