@@ -19,10 +19,8 @@ UNBOUND = -2
 """Instead of a column: the position does not bind the alias of this weight or attribute sum."""
 
 # Fields of rows, by table; last how many there are.
-(SIZE, WIDTH, TOTAL, DELTA, FOLLOWS_ITSELF, GROWTH, SOURCES, SOURCE, WAITS, WAIT, ATTRIBUTE_SUM, PLAIN) = (
-    range(12)
-)
-BLOCK_FIELDS = 12
+(SIZE, WIDTH, TOTAL, DELTA, FOLLOWS_ITSELF, GROWTH, SOURCES, SOURCE, WAITS, WAIT) = range(10)
+ATTRIBUTE_SUM, PLAIN, BLOCK_FIELDS = range(10, 13)
 BIT, WEIGHT, NUMBERS, SUM_FIRST, SUM_STOP, GROWTH_FIELDS = range(6)
 """The numbers of a growth are grown, added and a temporary, one after the other; those of a sum likewise."""
 VALUE, SUM_NUMBERS, SUM_FIELDS = range(3)
