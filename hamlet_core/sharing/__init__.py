@@ -1,1 +1,1 @@
-"""The optimizer of HAMLET: which queries share the burst in hand, and why. Sees numbers, never events or graphlets."""
+"""The optimizers: who shares what, and why. They see numbers and names, never events or graphlets."""
