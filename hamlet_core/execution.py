@@ -20,7 +20,7 @@ from hamlet_core.algebra.aggregates import DURATION, Component, Shape, algebra_o
 from hamlet_core.algebra.arithmetic import ARITHMETICS, Arithmetic, Unit, unit_of_durations
 from hamlet_core.engines.partitions import fold_groups
 from hamlet_core.engines.prepared import prepare
-from hamlet_core.engines.registry import DEFAULT_ENGINE, EVALUATORS, REFERENCE, Options
+from hamlet_core.engines.registry import DEFAULT_ENGINE, EVALUATORS, REFERENCE, Options, check_queries
 from hamlet_core.errors import QueryMeaningError, StreamError
 from hamlet_core.language.parser import parse_syntax
 from hamlet_core.language.syntax import Attribute, Workload
@@ -193,6 +193,11 @@ def check_columns(workload: Workload | str, table: pa.Schema, schema: EventSchem
     _fold(_meaning(workload), _text(workload), nothing, schema, Options("greta"))  # compiles nothing
 
 
+def check_engine(workload: Workload | str, engine: str) -> None:
+    """Raise QueryMeaningError E302, as running would, if the engine's paper has no rule for one of the queries."""
+    check_queries(engine, _meaning(workload).queries, _text(workload))
+
+
 @dataclass(frozen=True)
 class _Meaning:
     """The queries of a workload, and what follows from them before any event."""
@@ -258,6 +263,7 @@ def _fold(
     options: Options,
 ) -> Folded:
     analysed = meaning.queries
+    check_queries(options.engine, analysed, text)
     stream, specs = _encoded(meaning, text, events, schema)
     numbers = ARITHMETICS[options.arithmetic]
     shapes = shapes_of(analysed, numbers)

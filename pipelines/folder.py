@@ -19,6 +19,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from hamlet_core.errors import HamletError
+from hamlet_core.execution import check_engine
 from pipelines.expectations import ColumnExpectation, ColumnType, Expectations
 from pipelines.reading import ColumnOptions
 from pipelines.settings import (
@@ -165,7 +166,7 @@ class WorkloadSettings(_Settings):
         default=None, description="Cron expression, UTC: ingest, then compute the last complete partition"
     )
     arithmetic: str = Field(default=_EXECUTE.arithmetic, description="scaled, exact or modular")
-    engine: str = Field(default=_EXECUTE.engine, description="hamlet, greta or two_step")
+    engine: str = Field(default=_EXECUTE.engine, description="hamlet, greta, two_step or aseq")
     policy: str = Field(default=_EXECUTE.policy, description="dynamic, always or never")
     cost_model: str = Field(default=_EXECUTE.cost_model, description="measured or paper")
     choice: str = Field(default=_EXECUTE.choice, description="guarded or paper")
@@ -320,7 +321,7 @@ def _workload(file: Path) -> FolderWorkload:
         read_origin(str(settings.origin))
         _accepted_by_dagster(settings, beside.name)
         text = _text(file)
-        NamedWorkload(file.stem, text).plans  # noqa: B018 - read for its mistakes
+        check_engine(NamedWorkload(file.stem, text).text, settings.engine)  # reads it, too
     except HamletError as problem:
         return FolderWorkload(file.stem, file, settings, text, problem)
     return FolderWorkload(file.stem, file, settings, text)

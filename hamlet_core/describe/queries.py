@@ -10,7 +10,7 @@ from hamlet_core.describe.sharing import graphlet_text
 from hamlet_core.describe.template import names_of, quoted
 from hamlet_core.describe.warnings import advice
 from hamlet_core.describe.workload import path_text, workload_lines
-from hamlet_core.engines.registry import DEFAULT_ENGINE, Options
+from hamlet_core.engines.registry import DEFAULT_ENGINE, Options, check_queries
 from hamlet_core.engines.two_step import TREND_LIMIT
 from hamlet_core.execution import check_columns, plan
 from hamlet_core.language.literals import duration_text
@@ -64,6 +64,7 @@ def explain(
         names = sorted({name for one in plans for name in one.columns})
         kinds = table_kinds(columns, schema, names)
     queries = analyse_workload(workload)
+    check_queries(engine, queries, workload.text)
     whole = plan_workload(queries) if engine == "hamlet" else None
     sections = [
         "\n".join(_section(analysed, one, kinds, engine, _planned(whole, place)))
@@ -145,12 +146,18 @@ _ENGINES = {
         "lists every trend, then aggregates; time grows with the number of trends, which may double with "
         f"every event; raises beyond {TREND_LIMIT:,} in one window"
     ),
+    "aseq": "counts each prefix of the pattern for each START event, no sequence is listed",
 }
 
 
 _MODES = {
     Mode.NEXT: "a step goes to the earliest event that prolongs the trend, and skips what does not",
     Mode.CONTIGUOUS: "a step skips no event of the partition, of whatever type",
+}
+
+_KEPT_BY = {
+    "two_step": "one trend at a time, and every match of a negated pattern in the window",
+    "aseq": "a count per START event of a window and position",
 }
 
 _KEPT = {
@@ -247,6 +254,9 @@ def _names(automaton: Automaton) -> list[str]:
 def _costs(analysed: AnalysedQuery, automaton: Automaton, engine: str) -> Iterator[str]:
     """What each edge costs an event; the reference engine scans wherever a pair of events decides."""
     for step in access_paths(analysed, automaton):
+        if engine == "aseq":
+            yield "O(n), a count per START event"
+            continue
         scans = engine != "hamlet" and step.access is not Access.RUNNING_TOTAL
         cost = (Access.SCAN if scans else step.access).value
         yield f"{cost}, because of {step.because}" if step.because else cost
@@ -282,10 +292,7 @@ def _gap(gap: Gap, label: str, where: str) -> str:
 def _memory(analysed: AnalysedQuery, engine: str, planned: PlannedQuery | None) -> Iterator[str]:
     """What is kept beside the input while one window of one partition is evaluated, or all that are open."""
     yield "the input"
-    if engine == "two_step":
-        yield "one trend at a time, and every match of a negated pattern in the window"
-        return
-    if kept := _KEPT.get(analysed.query.mode):
+    if kept := _KEPT_BY.get(engine, _KEPT.get(analysed.query.mode)):
         yield kept
         return
     automaton = analysed.automaton

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hamlet_core.algebra.arithmetic import ARITHMETICS
-from hamlet_core.engines import greta, two_step
+from hamlet_core.engines import aseq, greta, two_step
 from hamlet_core.engines.partitions import Evaluate
 from hamlet_core.errors import StreamError
+from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.sharing.calibration import constants_in_use
 from hamlet_core.sharing.costs import Constants
 from hamlet_core.sharing.options import CHOICES, COST_MODELS, POLICIES, Sharing
 
-EVALUATORS: dict[str, Evaluate] = {"greta": greta.evaluate, "two_step": two_step.evaluate}
+EVALUATORS: dict[str, Evaluate] = {
+    "greta": greta.evaluate,
+    "two_step": two_step.evaluate,
+    "aseq": aseq.evaluate,
+}
 """Engines that take one window of one query after the other: (query, rows of a window) -> element by sides."""
 
 DEFAULT_ENGINE = "hamlet"
 REFERENCE = "greta"
 """Folds the queries for which the default engine has no kernels."""
 
+CHECKS: dict[str, Callable[[AnalysedQuery, str], None]] = {"aseq": aseq.check}
+"""Engines that do not answer every query -> what raises for the others: (query, text for the error)."""
+
 ENGINES = (DEFAULT_ENGINE, *EVALUATORS)
 """Names, as in `run(engine=...)`; `hamlet` takes the whole workload in one pass, compiled."""
+
+GENERAL = tuple(name for name in ENGINES if name not in CHECKS)
+"""Those that answer every query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +66,10 @@ class Options:
         """How the engine hamlet decides who shares; raises StreamError E219 if a file of constants is damaged."""
         constants = constants_in_use() if self.cost_model == "measured" else Constants()
         return Sharing(self.policy, self.cost_model, self.choice, constants, self.log)
+
+
+def check_queries(engine: str, queries: Sequence[AnalysedQuery], text: str) -> None:
+    """Raise QueryMeaningError E302 if the engine's paper has no rule for one of the queries; `text` is for the error."""
+    if check := CHECKS.get(engine):
+        for one in queries:
+            check(one, text)

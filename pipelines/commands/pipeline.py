@@ -65,6 +65,7 @@ def pipeline(
     Files that are in already are not read again, and results of the same workload are replaced.
     """
     from hamlet_core.engines.registry import DEFAULT_ENGINE, Options
+    from hamlet_core.execution import check_engine
     from pipelines.commands.main_run import fail_if_red, run_job, show_checks, show_steps
     from pipelines.settings import ExecuteOptions, JobSettings, NamedWorkload, Source
     from resources.storage import place_of
@@ -81,6 +82,7 @@ def pipeline(
     named = NamedWorkload(given.name, given.text)
     # Whatever can be refused is refused before Spark starts.
     Options(execute.engine, policy, cost_model, arithmetic, choice)
+    check_engine(named.text, execute.engine)
     queries = [query.name for query in named.plans]
     settings = JobSettings(named, Source(events, columns), place_of(warehouse), execute)
     _check_columns(settings)

@@ -6,8 +6,8 @@ from itertools import product
 import pytest
 
 import hamlet_core
-from hamlet_core import EventSchema, HamletError
-from hamlet_core.engines.registry import ENGINES
+from hamlet_core import EventSchema, HamletError, QueryMeaningError
+from hamlet_core.engines.registry import GENERAL
 from hamlet_core.pattern.meaning import analyse_workload
 from hamlet_core.sharing.options import CHOICES, COST_MODELS, POLICIES
 from hamlet_core.template.workload import Path, path_of
@@ -47,7 +47,7 @@ def test_oracle(file):
 
 # One test takes a whole file: as tests of their own the cases would spend most of their time in the runner.
 @pytest.mark.parametrize("arithmetic", harness.ARITHMETICS)
-@pytest.mark.parametrize("engine", sorted(ENGINES))
+@pytest.mark.parametrize("engine", sorted(GENERAL))
 @pytest.mark.parametrize("file", harness.FILES)
 def test_engine(file, engine, arithmetic):
     refused = REFUSED.get(engine, frozenset())
@@ -62,6 +62,39 @@ def test_engine(file, engine, arithmetic):
         if differences := harness.differences(found, case.expected, arithmetic):
             wrong[case.name] = case.text, differences
     assert wrong == {}
+
+
+COUNTED = {
+    "corner": "not-gap-is-open not-trailing-tie-and-window-end not-other-partition",
+    "random": "random-3 random-5 random-12 random-23 random-27 random-42 random-44 random-69 random-70 random-75 "
+    "random-77 random-83 random-86 random-87 random-89 random-91 random-95 random-98",
+    "repeated": "repeat-1 repeat-9",
+    "matching": "partitions-without-equivalence reach-asked-of-a-later-step-only reach-and-not matching-54-seq-any",
+}
+"""The cases of each file that A-Seq has rules for: single events in sequence, skip-till-any-match."""
+
+
+@pytest.mark.parametrize("arithmetic", harness.ARITHMETICS)
+@pytest.mark.parametrize("file", harness.FILES)
+def test_sequences_of_fixed_length(file, arithmetic):
+    wrong, how = {}, {"schema": SCHEMA, "engine": "aseq", "arithmetic": arithmetic}
+    counted = COUNTED.get(file, "").split()
+    for case in harness.load(file):
+        events = harness.table(case.events)
+        if case.name not in counted:
+            with pytest.raises(QueryMeaningError, match="E302"):
+                hamlet_core.run(parsed(case.text), events, **how)
+            continue
+        found = hamlet_core.run(parsed(case.text), events, **how)
+        if differences := harness.differences(found, case.expected, arithmetic):
+            wrong[case.name] = case.text, differences
+    assert wrong == {}
+    assert {*counted} <= {case.name for case in harness.load(file)}
+
+
+def test_sequences_of_fixed_length_are_among_the_cases():
+    assert sum(len(names.split()) for names in COUNTED.values()) == 27
+    assert set(COUNTED) <= set(harness.FILES)
 
 
 OPTIONS = [

@@ -6,6 +6,7 @@ same code. All queries are legal; only aggregates over aliases of repeated types
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -68,15 +69,16 @@ class Case:
 
 def case(random: Random) -> Case:
     """One query and a stream."""
-    return _case(random, (query(random),))
+    return case_of(random, (query(random),))
 
 
 def workload_case(random: Random) -> Case:
     """Two or three queries and one stream."""
-    return _case(random, tuple(query(random, f"q{number}") for number in range(random.randint(2, 3))))
+    return case_of(random, tuple(query(random, f"q{number}") for number in range(random.randint(2, 3))))
 
 
-def _case(random: Random, queries: tuple[Query, ...]) -> Case:
+def case_of(random: Random, queries: tuple[Query, ...]) -> Case:
+    """These queries and a stream for them, in integers or in timestamps."""
     events = stream(random, queries)
     if random.random() < 0.7:
         return Case(Workload(queries), events)
@@ -90,9 +92,9 @@ def long_case(random: Random, length: int) -> Case:
     return Case(Workload((wide,)), long_stream(random, wide, length))
 
 
-def query(random: Random, name: str = "q") -> Query:
-    """A legal query."""
-    asked = pattern(random)
+def query(random: Random, name: str = "q", make: Callable[[Random], Pattern] = pattern) -> Query:
+    """A legal query of what `make` draws."""
+    asked = make(random)
     group_by = _group_by(random, asked)
     returned = tuple(item for item in group_by if random.random() < 0.7)
     within = random.choice((2, 4, 5, 8, 12, 12, 20, 30))

@@ -62,10 +62,10 @@ def _asked(random: Random, drawn: generation.Case) -> generation.Case:
 def _workload(random: Random, drawn: Workload) -> Workload:
     """The queries, two of three workloads in one mode: others never share."""
     common = weighted(random, MODES) if random.random() < 0.67 else None
-    return Workload(tuple(_query(random, one, common or weighted(random, MODES)) for one in drawn.queries))
+    return Workload(tuple(in_mode(random, one, common or weighted(random, MODES)) for one in drawn.queries))
 
 
-def _query(random: Random, drawn: Query, mode: Mode) -> Query:
+def in_mode(random: Random, drawn: Query, mode: Mode) -> Query:
     """The query in a mode; AND takes no other aggregates, and REACH no negated alias."""
     if isinstance(drawn.pattern, And):
         return replace(drawn, mode=mode)

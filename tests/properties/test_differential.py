@@ -6,13 +6,13 @@ from random import Random
 import pytest
 from hypothesis import assume, given
 
-from hamlet_core.engines.registry import ENGINES
+from hamlet_core.engines.registry import GENERAL
 from tests.golden.harness import ARITHMETICS
 from tests.oracle.oracle import TooManyMatchesError
 from tests.properties import comparison, generation, strategies
 from tests.properties.profiles import quick
 
-NAMES = tuple(sorted(ENGINES))
+NAMES = tuple(sorted(GENERAL))
 
 
 def check(case, arithmetics):

@@ -13,13 +13,13 @@ from hypothesis import assume, given
 
 import hamlet_core
 from hamlet_core import QueryMeaningError
-from hamlet_core.engines.registry import ENGINES
+from hamlet_core.engines.registry import GENERAL
 from hamlet_core.language.syntax import Equivalence, Timestamp, Workload
 from tests.properties import comparison, strategies
 from tests.properties.profiles import quick
 from tests.properties.rewriting import as_timestamps, moments, renamed_types
 
-pytestmark = pytest.mark.parametrize("engine", sorted(ENGINES))
+pytestmark = pytest.mark.parametrize("engine", sorted(GENERAL))
 SECOND = 1_000_000
 
 

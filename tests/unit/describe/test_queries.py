@@ -107,6 +107,9 @@ EXPLAINED = {
     "funnel": lambda: explain(FUNNEL),
     "together": lambda: explain(TOGETHER),
     "greta_next": lambda: explain(NEXT, engine="greta"),
+    "aseq": lambda: explain(
+        "RETURN COUNT(*), SUM(b.v) PATTERN SEQ(A, NOT N, B b) WHERE [g] WITHIN 10 s SLIDE 5 s", engine="aseq"
+    ),
     "two_step_next": lambda: explain(NEXT, engine="two_step"),
     "greta_adjacent": lambda: explain(ADJACENT, engine="greta"),
     "greta_negated_sequence": lambda: explain(NEGATED_SEQUENCE, engine="greta"),

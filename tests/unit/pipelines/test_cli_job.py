@@ -69,6 +69,20 @@ def inputs(tmp_path: Path) -> list[str]:
     return [str(tmp_path / "my jams.hamlet"), "--events", str(tmp_path / "events.csv")]
 
 
+def test_what_an_engine_has_no_rule_for_is_refused_before_the_job(
+    inputs: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = pretend(monkeypatch, summary(GREEN))
+    command = ["pipeline", *inputs, "--warehouse", "wh", "--engine", "aseq"]
+    assert main(command) == 0
+    Path(inputs[0]).write_text(
+        "q1: RETURN COUNT(*) PATTERN A WITHIN 1 s\nq2: RETURN COUNT(*) PATTERN A+ WITHIN 1 s"
+    )
+    assert main(command) == 2
+    assert "[E302] line 2, column 29" in capsys.readouterr().err
+    assert len(given) == 1
+
+
 def test_pipeline_hands_on_its_options_and_says_where_the_rows_are(
     inputs: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

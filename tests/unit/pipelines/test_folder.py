@@ -106,6 +106,7 @@ def test_a_mistake_in_the_stream_stops_everything(tmp_path: Path, stream: str, s
         (QUERY, "retries: -1\n", "E533", "retries: .* not -1"),
         (QUERY, 'schedule: "61 2 * * *"\n', "E533", r"no cron expression: '61 2 \* \* \*'"),
         (QUERY, "schedule: daily\n", "E533", "no cron expression: 'daily'"),
+        ("q: RETURN COUNT(*) PATTERN A+ WITHIN 9 s", "engine: aseq\n", "E302", "no rule for Kleene plus"),
         (QUERY, "owners: [nobody]\n", "E533", "owners` are e-mails or team:NAME, not nobody"),
     ],
 )

@@ -284,6 +284,11 @@ def test_the_greedy_plan_is_valid_between_its_guarantee_and_the_best():
         assert graph.guarantee - 1e-9 <= graph.score(greedy) <= exhaustive(graph) + 1e-9, seed
 
 
+def test_of_equally_good_vertices_the_first_is_taken():
+    pair = (frozenset({1}), frozenset({0}))
+    assert greedy_plan(ConflictGraph((candidate("AB", "12"), candidate("BC", "12")), (3, 3), pair)) == (0,)
+
+
 def test_no_reduction_loses_the_best_plan():
     for seed in range(1_500):
         graph = random_graph(Random(seed))
