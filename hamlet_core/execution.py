@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from hamlet_core.algebra.aggregates import DURATION, Component, Shape, algebra_of, components
 from hamlet_core.algebra.arithmetic import ARITHMETICS, Arithmetic, Unit, unit_of_durations
-from hamlet_core.engines.partitions import fold_groups
+from hamlet_core.engines.partitions import alike, fold_together
 from hamlet_core.engines.prepared import prepare
-from hamlet_core.engines.registry import DEFAULT_ENGINE, EVALUATORS, REFERENCE, Options, check_queries
+from hamlet_core.engines.registry import DEFAULT_ENGINE, TOGETHER, Options, check_queries, evaluator
 from hamlet_core.errors import QueryMeaningError, StreamError
 from hamlet_core.language.parser import parse_syntax
 from hamlet_core.language.syntax import Attribute, Workload
@@ -286,9 +286,11 @@ def _fold(
             lanes = [analysed[place] for place in by_lanes]
             chunks = chain(chunks, folding.by_lanes(lanes, [specs[place] for place in by_lanes]))
     rows: list[PartialRow] = []
-    for number, place in enumerate(others):
-        part = progress.part(number, len(others))
-        found, events_bound = _fold_query(analysed[place], specs[place], text, stream, options, part)
+    sets = [(place,) for place in others] if options.engine not in TOGETHER else alike(analysed, specs)
+    for number, own in enumerate(sets):
+        part = progress.part(number, len(sets))
+        queries = [analysed[place] for place in own]
+        found, events_bound = _fold_set(queries, specs[own[0]], text, stream, options, part)
         rows.extend(found)
         work.matched_events += events_bound
     return Folded(stream, shapes, numbers, work, chunks, rows)
@@ -395,31 +397,36 @@ def _window_spec(analysed: AnalysedQuery, stream: Stream, text: str) -> WindowSp
     return spec
 
 
-def _fold_query(
-    analysed: AnalysedQuery,
+def _fold_set(
+    queries: Sequence[AnalysedQuery],
     spec: WindowSpec,
     text: str,
     stream: Stream,
     options: Options,
     progress: Progress,
 ) -> tuple[list[PartialRow], int]:
-    query = analysed.query
+    """One query, or some that are `alike`: their rows, and how many events they bind."""
     numbers = ARITHMETICS[options.arithmetic]
-    shape = shapes_of((analysed,), numbers)[query.name]
-    positions, lasting = analysed.automaton.positions, unit_of_durations(stream.time_type)
-    algebra = algebra_of(numbers, shape.parts, positions, stream.columns, stream.times, lasting)
-    prepared = prepare(analysed, stream, algebra, text)
+    by_name, lasting = shapes_of(tuple(queries), numbers), unit_of_durations(stream.time_type)
+    shapes = [by_name[one.query.name] for one in queries]
+    prepared = []
+    for one, shape in zip(queries, shapes, strict=True):
+        positions = one.automaton.positions
+        algebra = algebra_of(numbers, shape.parts, positions, stream.columns, stream.times, lasting)
+        prepared.append(prepare(one, stream, algebra, text))
     known = {name: Unit(column.kind, column.scale) for name, column in stream.columns.items()}
     known[DURATION] = lasting
-    units = tuple((name, known[name].kind.name, known[name].scale) for name in shape.attributes)
-    labels = tuple(aggregate.label for aggregate in query.aggregates)
-    evaluate = EVALUATORS[REFERENCE if options.engine == DEFAULT_ENGINE else options.engine]
-    groups = fold_groups(prepared, spec, shape, numbers, evaluate, progress)
-    rows = [
-        PartialRow(query.name, *spec.bounds(index), group, element, units, numbers.name, labels)
-        for (index, group), element in groups.items()
-    ]
-    return rows, sum(1 for row in range(len(stream)) if prepared.root.binds(row))
+    evaluate = evaluator(options.engine, prepared, spec, numbers)
+    rows: list[PartialRow] = []
+    folded = fold_together(prepared, spec, shapes, numbers, evaluate, progress)
+    for one, shape, groups in zip(queries, shapes, folded, strict=True):
+        units = tuple((name, known[name].kind.name, known[name].scale) for name in shape.attributes)
+        labels = tuple(aggregate.label for aggregate in one.query.aggregates)
+        rows += [
+            PartialRow(one.query.name, *spec.bounds(index), group, element, units, numbers.name, labels)
+            for (index, group), element in groups.items()
+        ]
+    return rows, sum(one.root.binds(row) for one in prepared for row in range(len(stream)))
 
 
 def _check_bounds(spec: WindowSpec, stream: Stream, name: str) -> None:

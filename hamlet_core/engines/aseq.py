@@ -116,11 +116,16 @@ def evaluate(prepared: PreparedQuery, rows: Sequence[int]) -> Outcome:
 
 def check(analysed: AnalysedQuery, text: str) -> None:
     """Raise QueryMeaningError E302, with the place in `text`, for the first construct that A-Seq has no rule for."""
+    refuse("aseq", refused(analysed), analysed, text)
+
+
+def refuse(engine: str, found: Iterator[Refusal], analysed: AnalysedQuery, text: str) -> None:
+    """Raise QueryMeaningError E302 for the first of what an engine does not take, if there is any."""
     query = analysed.query
-    for what, span in _refused(analysed):
+    for what, span in found:
         line, column = span or query.span or (1, 1)
         raise QueryMeaningError(
-            f"query {query.name}: the engine aseq counts sequences of single events, and has no rule for {what}",
+            f"query {query.name}: the engine {engine} counts sequences of single events, and has no rule for {what}",
             code="E302",
             hint="use engine='hamlet' or engine='greta', which answer every query",
             line=line,
@@ -129,7 +134,8 @@ def check(analysed: AnalysedQuery, text: str) -> None:
         )
 
 
-def _refused(analysed: AnalysedQuery) -> Iterator[Refusal]:
+def refused(analysed: AnalysedQuery) -> Iterator[Refusal]:
+    """What A-Seq does not take of a query."""
     query = analysed.query
     yield from _refused_of(query.pattern)
     if query.mode is not Mode.ANY:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -37,6 +37,12 @@ class Outcome:
 
 Evaluate: TypeAlias = Callable[[PreparedQuery, Sequence[int]], Outcome]
 """An engine: the query, and the rows of one window of one partition, sorted by time."""
+
+EvaluateTogether: TypeAlias = Callable[[Sequence[int]], tuple[Outcome, ...]]
+"""An engine over some queries: the rows of one window of one partition -> what it finds for each."""
+
+Groups: TypeAlias = dict[tuple[int, GroupKey], Element]
+"""(window index, group) -> element over all partitions of the group; only where there is something to report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,34 +102,48 @@ def windows(spec: WindowSpec, times: Sequence[int]) -> Iterator[tuple[int, int, 
         ahead = max(ahead, indices.stop)
 
 
-def fold_groups(
-    prepared: PreparedQuery,
+def alike(queries: Sequence[AnalysedQuery], specs: Sequence[WindowSpec]) -> tuple[tuple[int, ...], ...]:
+    """The places of queries with the same partitions and windows, together, in the order of the first of each."""
+    found: dict[Hashable, list[int]] = defaultdict(list)
+    for place, (query, spec) in enumerate(zip(queries, specs, strict=True)):
+        found[frozenset(query.equivalence), frozenset(query.group_by), spec].append(place)
+    return tuple(map(tuple, found.values()))
+
+
+def fold_together(
+    prepared: Sequence[PreparedQuery],
     spec: WindowSpec,
-    shape: Shape,
+    shapes: Sequence[Shape],
     arithmetic: Arithmetic,
-    evaluate: Evaluate,
+    evaluate: EvaluateTogether,
     progress: Progress = UNWATCHED,
-) -> dict[tuple[int, GroupKey], Element]:
-    """(window index, group) -> element over all partitions of the group; only where there is something to report."""
-    stream = prepared.stream
-    rows = [row for row in range(len(stream.times)) if prepared.matters(row)]
-    found: dict[tuple[int, GroupKey], Element] = {}
+) -> list[Groups]:
+    """The groups of each of some queries that are `alike`, or of one."""
+    stream = prepared[0].stream
+    rows = rows_that_matter(prepared)
+    found: list[Groups] = [{} for _ in prepared]
     before = 0
-    for partition in partitions(prepared.analysed, stream, rows):
+    for partition in partitions(prepared[0].analysed, stream, rows):
         times = [stream.times[row] for row in partition.rows]
         for index, first, last in windows(spec, times):
             progress.at((before + first) / len(rows))
-            outcome = evaluate(prepared, partition.rows[first:last])
-            element = shape.closed(
-                total(prepared, outcome.elements, arithmetic), outcome.reached, outcome.disjoint, arithmetic
-            )
-            if element is not None:
-                key = index, partition.group
-                known = found.get(key)
-                found[key] = element if known is None else shape.plus(known, element, arithmetic)
+            outcomes = evaluate(partition.rows[first:last])
+            for query, shape, groups, outcome in zip(prepared, shapes, found, outcomes, strict=True):
+                element = shape.closed(
+                    total(query, outcome.elements, arithmetic), outcome.reached, outcome.disjoint, arithmetic
+                )
+                if element is not None:
+                    key = index, partition.group
+                    known = groups.get(key)
+                    groups[key] = element if known is None else shape.plus(known, element, arithmetic)
         before += len(partition.rows)
     progress.at(1.0)
     return found
+
+
+def rows_that_matter(prepared: Sequence[PreparedQuery]) -> list[int]:
+    """The rows that can change the answer to some query."""
+    return [row for row in range(len(prepared[0].stream.times)) if any(one.matters(row) for one in prepared)]
 
 
 def total(

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hamlet_core.algebra.arithmetic import ARITHMETICS
-from hamlet_core.engines import aseq, greta, two_step
-from hamlet_core.engines.partitions import Evaluate
+from hamlet_core.algebra.arithmetic import ARITHMETICS, Arithmetic
+from hamlet_core.engines import aseq, greta, sharon, two_step
+from hamlet_core.engines.partitions import Evaluate, EvaluateTogether
+from hamlet_core.engines.prepared import PreparedQuery
 from hamlet_core.errors import StreamError
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.sharing.calibration import constants_in_use
 from hamlet_core.sharing.costs import Constants
 from hamlet_core.sharing.options import CHOICES, COST_MODELS, POLICIES, Sharing
+from hamlet_core.windows import WindowSpec
 
 EVALUATORS: dict[str, Evaluate] = {
     "greta": greta.evaluate,
@@ -21,14 +23,19 @@ EVALUATORS: dict[str, Evaluate] = {
 }
 """Engines that take one window of one query after the other: (query, rows of a window) -> element by sides."""
 
+TOGETHER: dict[str, Callable[[Sequence[PreparedQuery], WindowSpec, Arithmetic], EvaluateTogether]] = {
+    "sharon": sharon.together
+}
+"""Engines that take one window of some queries after the other, which have the same partitions and windows."""
+
 DEFAULT_ENGINE = "hamlet"
 REFERENCE = "greta"
 """Folds the queries for which the default engine has no kernels."""
 
-CHECKS: dict[str, Callable[[AnalysedQuery, str], None]] = {"aseq": aseq.check}
+CHECKS: dict[str, Callable[[AnalysedQuery, str], None]] = {"aseq": aseq.check, "sharon": sharon.check}
 """Engines that do not answer every query -> what raises for the others: (query, text for the error)."""
 
-ENGINES = (DEFAULT_ENGINE, *EVALUATORS)
+ENGINES = (DEFAULT_ENGINE, *EVALUATORS, *TOGETHER)
 """Names, as in `run(engine=...)`; `hamlet` takes the whole workload in one pass, compiled."""
 
 GENERAL = tuple(name for name in ENGINES if name not in CHECKS)
@@ -66,6 +73,16 @@ class Options:
         """How the engine hamlet decides who shares; raises StreamError E219 if a file of constants is damaged."""
         constants = constants_in_use() if self.cost_model == "measured" else Constants()
         return Sharing(self.policy, self.cost_model, self.choice, constants, self.log)
+
+
+def evaluator(
+    engine: str, prepared: Sequence[PreparedQuery], spec: WindowSpec, arithmetic: Arithmetic
+) -> EvaluateTogether:
+    """How an engine, or the reference where the default engine has no kernels, takes a window of these queries."""
+    if engine in TOGETHER:
+        return TOGETHER[engine](prepared, spec, arithmetic)
+    evaluate = EVALUATORS[REFERENCE if engine == DEFAULT_ENGINE else engine]
+    return lambda rows: tuple(evaluate(one, rows) for one in prepared)
 
 
 def check_queries(engine: str, queries: Sequence[AnalysedQuery], text: str) -> None:

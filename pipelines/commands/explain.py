@@ -49,7 +49,7 @@ Examples:
 )
 @column_options
 @sharing_options
-@click.option("--engine", metavar="E", help="hamlet, greta, two_step or aseq.  [default: hamlet]")
+@click.option("--engine", metavar="E", help="hamlet, greta, two_step, aseq or sharon.  [default: hamlet]")
 @debug_option
 def explain(
     *,

@@ -17,6 +17,7 @@ class Fault:
 
 
 GRETA, TWO_STEP = "engines/greta.py", "engines/two_step.py"
+ASEQ, SHARON = "engines/aseq.py", "engines/sharon.py"
 PARTITIONS, PREPARED = "engines/partitions.py", "engines/prepared.py"
 AGGREGATES, ARITHMETIC = "algebra/aggregates.py", "algebra/arithmetic.py"
 CONSTRUCTION = "pattern/construction.py"
@@ -322,15 +323,15 @@ def _mixed(found: Any, shared: int, stream: Stream) -> Any:
     Fault(
         "a trailing NOT looks beyond the end of the window",
         PARTITIONS,
-        "evaluate(prepared, partition.rows[first:last])",
-        "evaluate(prepared, partition.rows[first:last] + "
-        "tuple(row for row in partition.rows[last:] if not prepared.root.bindable[row]))",
+        "evaluate(partition.rows[first:last])",
+        "evaluate(partition.rows[first:last] + "
+        "tuple(row for row in partition.rows[last:] if not prepared[0].root.bindable[row]))",
     ),
     Fault(
         "a leading NOT looks before the start of the window",
         PARTITIONS,
-        "evaluate(prepared, partition.rows[first:last])",
-        "evaluate(prepared, tuple(row for row in partition.rows[:first] if not prepared.root.bindable[row]) + "
+        "evaluate(partition.rows[first:last])",
+        "evaluate(tuple(row for row in partition.rows[:first] if not prepared[0].root.bindable[row]) + "
         "partition.rows[first:last])",
     ),
     Fault(
@@ -338,6 +339,40 @@ def _mixed(found: Any, shared: int, stream: Stream) -> Any:
         CONSTRUCTION,
         "_through(right.empty, left.last)",
         "left.last if right.empty else {}",
+    ),
+    # --- sequences of fixed length
+    Fault(
+        "a negated event lets START events wait (aseq)",
+        ASEQ,
+        "self.closed = self.closed or not came.isdisjoint(self.leading)",
+        "self.closed = False",
+    ),
+    Fault("a NOT resets every prefix (aseq)", ASEQ, "if not came.isdisjoint(gap):", "if gap:"),
+    Fault(
+        "what comes before a shared part is of the same time (sharon)",
+        SHARON,
+        """            for chain in chains.values():
+                chain.open(together)
+            for part in parts:
+                part.advance(together)
+""",
+        """            for part in parts:
+                part.advance(together)
+            for chain in chains.values():
+                chain.open(together)
+""",
+    ),
+    Fault(
+        "steps with other conditions are shared (sharon)",
+        SHARON,
+        "(position.type, tuple(rows))",
+        "(position.type, ())",
+    ),
+    Fault(
+        "queries with other windows share (sharon)",
+        PARTITIONS,
+        "frozenset(query.group_by), spec]",
+        "frozenset(query.group_by)]",
     ),
     # --- aggregates
     Fault("AVG divides by COUNT(*)", AGGREGATES, "present = by_part[", "present = trends or by_part["),

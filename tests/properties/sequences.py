@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
@@ -35,7 +36,43 @@ def case(random: Random) -> Case:
 
 def long_case(random: Random) -> Case:
     """The same, with a few streams one after the other, so that they overlap."""
-    drawn = case(random)
+    return _longer(random, case(random))
+
+
+def common_case(random: Random) -> Case:
+    """Two to five queries without NOT that have parts in common, most of them COUNT(*) alone over the same windows and
+    partitions, and a stream as `long_case` has it.
+    """
+    line = "ABCDAB" if random.random() < 0.7 else random.choices(POSITIVE, k=6)
+    first = _query(random, "q0")
+    return _longer(
+        random,
+        case_of(random, tuple(_cut(random, line, first, f"q{n}") for n in range(random.randint(2, 5)))),
+    )
+
+
+def _cut(random: Random, line: Sequence[str], first: Query, name: str) -> Query:
+    """A query for some of the types in line, most often with the windows and partitions of the first."""
+    begin = random.randint(0, 4)
+    types = line[begin : begin + random.randint(2, 4)]
+    asked = Seq(tuple(Atom(kind, f"s{place}") for place, kind in enumerate(types)))
+    drawn = _taken(in_mode(random, query(random, name, lambda _: asked), Mode.ANY))
+    if random.random() < 0.15:
+        return drawn
+    alike = tuple(one for one in first.where if isinstance(one, Equivalence))
+    local = tuple(one for one in drawn.where if not isinstance(one, Equivalence))
+    return replace(
+        drawn,
+        where=alike + (local if random.random() < 0.4 else ()),
+        returns=(Aggregate(AggregateFunction.COUNT),),
+        group_by=tuple(replace(one, alias=None) for one in first.group_by),
+        within=first.within,
+        slide=first.slide,
+    )
+
+
+def _longer(random: Random, drawn: Case) -> Case:
+    """The case with a few streams more."""
     more = (
         {**event, "t": event["t"] + 7 * number}
         for number in range(1, random.choice((2, 3, 5)))
@@ -45,8 +82,12 @@ def long_case(random: Random) -> Case:
 
 
 def _query(random: Random, name: str) -> Query:
-    """A query without conditions on neighbours, and without COUNT(DISJOINT)."""
-    asked = in_mode(random, query(random, name, sequence), Mode.ANY)
+    """A query that the engines take."""
+    return _taken(in_mode(random, query(random, name, sequence), Mode.ANY))
+
+
+def _taken(asked: Query) -> Query:
+    """The query without conditions on neighbours, and without COUNT(DISJOINT)."""
     kept = tuple(
         one
         for one in asked.where

@@ -110,6 +110,11 @@ EXPLAINED = {
     "aseq": lambda: explain(
         "RETURN COUNT(*), SUM(b.v) PATTERN SEQ(A, NOT N, B b) WHERE [g] WITHIN 10 s SLIDE 5 s", engine="aseq"
     ),
+    "sharon": lambda: explain(
+        "a: RETURN COUNT(*) PATTERN SEQ(A, B, C) WITHIN 10 s\n"
+        "b: RETURN COUNT(*) PATTERN SEQ(B, C) WITHIN 10 s",
+        engine="sharon",
+    ),
     "two_step_next": lambda: explain(NEXT, engine="two_step"),
     "greta_adjacent": lambda: explain(ADJACENT, engine="greta"),
     "greta_negated_sequence": lambda: explain(NEGATED_SEQUENCE, engine="greta"),

@@ -15,7 +15,6 @@ import pytest
 from hamlet_core import EventSchema, QueryMeaningError, parse, run
 from hamlet_core.algebra.aggregates import LATTICE, Component, Role, Shape, algebra_of, components
 from hamlet_core.algebra.arithmetic import ARITHMETICS, COUNTS, PRIME, Unit
-from hamlet_core.engines import greta
 from hamlet_core.engines.hamlet.accumulators import UNIT_WEIGHT, lattice_accumulators, number_accumulators
 from hamlet_core.engines.hamlet.bursts import fold as bursts
 from hamlet_core.engines.hamlet.events import fold
@@ -24,8 +23,9 @@ from hamlet_core.engines.hamlet.input.frame import Jobs
 from hamlet_core.engines.hamlet.numbers import arenas
 from hamlet_core.engines.hamlet.numbers import columns as number_columns
 from hamlet_core.engines.hamlet.numbers.residues import primes
-from hamlet_core.engines.partitions import fold_groups
+from hamlet_core.engines.partitions import fold_together
 from hamlet_core.engines.prepared import prepare
+from hamlet_core.engines.registry import evaluator
 from hamlet_core.language.syntax import Equivalence, GroupAttribute, Workload
 from hamlet_core.pattern.meaning import analyse_workload
 from hamlet_core.predicates.pairs import compile_pairs
@@ -92,7 +92,8 @@ class Setting:
             algebra = algebra_of(EXACT, parts, analysed.automaton.positions, self.stream.columns)
             prepared = prepare(analysed, self.stream, algebra, self.text)
             shape = Shape(analysed.query.aggregates, analysed.operands, parts)
-            found.append(fold_groups(prepared, self.spec, shape, EXACT, greta.evaluate))
+            evaluate = evaluator("greta", [prepared], self.spec, EXACT)
+            found += fold_together([prepared], self.spec, [shape], EXACT, evaluate)
         return found
 
     def workload(self, accumulators):

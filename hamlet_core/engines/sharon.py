@@ -1,0 +1,233 @@
+"""SHARON: parts that several sequences have in common are counted once (Poppe et al., ICDE 2018).
+
+Queries with the same partitions and windows that return COUNT(*) alone share by a plan made before they are folded, from the
+events of each type per window. Each part of a query, shared or its own, is counted as A-Seq does: a number per prefix of
+the part and START event of it. At each START of a part, a query multiplies what it has counted up to there, of strictly
+older events, with what that START is going to count. All other queries are folded by A-Seq, each by itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from hamlet_core.algebra.aggregates import Counting
+from hamlet_core.algebra.arithmetic import Arithmetic, Number
+from hamlet_core.engines import aseq
+from hamlet_core.engines.partitions import (
+    EvaluateTogether,
+    Outcome,
+    partitions,
+    rows_that_matter,
+    windows,
+)
+from hamlet_core.engines.prepared import PreparedQuery
+from hamlet_core.language.syntax import Not, Pattern, Seq
+from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.sharing.sharon.candidates import Types, place
+from hamlet_core.sharing.sharon.plan import SharonPlan, sharon_plan
+from hamlet_core.windows import WindowSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a sequence: by row, the steps of the part that the event may take, from 0."""
+
+    length: int
+    steps: tuple[tuple[int, ...], ...]
+
+
+class Counts:
+    """What is counted of a part in one window: by START event of the part, a number per prefix (None: there is none)."""
+
+    def __init__(self, part: Part, arithmetic: Arithmetic) -> None:
+        self.part = part
+        self.arithmetic = arithmetic
+        self.starts: list[list[Number | None]] = []
+
+    def opening(self, rows: Sequence[int]) -> int:
+        """How many of the events are a START of the part."""
+        return sum(0 in self.part.steps[row] for row in rows)
+
+    def advance(self, rows: Sequence[int]) -> None:
+        """Count all events of one time stamp: read what is older, then add."""
+        gathered = [
+            (counts, step, before)
+            for row in rows
+            for step in self.part.steps[row]
+            if step
+            for counts in self.starts
+            if (before := counts[step - 1]) is not None
+        ]
+        opened = self.opening(rows)
+        for counts, step, before in gathered:
+            known = counts[step]
+            counts[step] = before if known is None else self.arithmetic.add(known, before)
+        self.starts += [[self.arithmetic.one, *[None] * (self.part.length - 1)] for _ in range(opened)]
+
+
+class Chain:
+    """What a query has counted in one window: its parts in order, and for each START of a part what comes before it."""
+
+    def __init__(self, parts: Sequence[Counts], arithmetic: Arithmetic) -> None:
+        self.parts = parts
+        self.arithmetic = arithmetic
+        self.before: list[list[Number | None]] = [[] for _ in parts]
+
+    def open(self, rows: Sequence[int]) -> None:
+        """Keep what comes before the START events of one time stamp, while the parts have counted older events only."""
+        for at in range(len(self.parts) - 1, 0, -1):
+            if opening := self.parts[at].opening(rows):
+                self.before[at] += [self.total(at - 1)] * opening
+
+    def total(self, at: int) -> Number | None:
+        """The sequences that go up to the end of a part; None if there are none."""
+        found: Number | None = None
+        for start, counts in enumerate(self.parts[at].starts):
+            own = counts[-1]
+            if own is not None and at:
+                before = self.before[at][start]
+                own = None if before is None else self.arithmetic.multiply(before, own)
+            if own is not None:
+                found = own if found is None else self.arithmetic.add(found, own)
+        return found
+
+    def outcome(self) -> Outcome:
+        """What the query has found in the window."""
+        count = self.total(len(self.parts) - 1)
+        return Outcome({} if count is None else {frozenset({0}): (count,)})
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """How some queries are folded: a plan, the parts that it makes of them, and who has which."""
+
+    prepared: tuple[PreparedQuery, ...]
+    arithmetic: Arithmetic
+    plan: SharonPlan
+    parts: tuple[Part, ...]
+    chains: Mapping[str, tuple[int, ...]]
+    """Query that shares -> its parts in order."""
+
+    def evaluate(self, rows: Sequence[int]) -> tuple[Outcome, ...]:
+        """Count the rows (sorted by time) of one window of one partition, for every query."""
+        parts = [Counts(part, self.arithmetic) for part in self.parts]
+        chains = {
+            name: Chain([parts[one] for one in own], self.arithmetic) for name, own in self.chains.items()
+        }
+        for _, group in groupby(rows, key=self.prepared[0].stream.times.__getitem__):
+            together = tuple(group)
+            for chain in chains.values():
+                chain.open(together)
+            for part in parts:
+                part.advance(together)
+        return tuple(
+            chains[name].outcome()
+            if (name := one.analysed.query.name) in chains
+            else aseq.evaluate(one, rows)
+            for one in self.prepared
+        )
+
+
+def together(prepared: Sequence[PreparedQuery], spec: WindowSpec, arithmetic: Arithmetic) -> EvaluateTogether:
+    """The engine over queries with the same partitions and windows."""
+    return planned(prepared, spec, arithmetic).evaluate
+
+
+def planned(prepared: Sequence[PreparedQuery], spec: WindowSpec, arithmetic: Arithmetic) -> Shared:
+    """What the queries share, by the events of this stream. Two steps are one to the plan if they have the same type and
+    the same events may take them.
+    """
+    counting = {one.analysed.query.name: one for one in prepared if isinstance(one.algebra, Counting)}
+    patterns = _steps(counting)
+    plan = sharon_plan(patterns, _rates(counting, patterns, spec))
+    parts: list[Part] = []
+    chains: dict[str, list[tuple[int, int, int]]] = {}
+    for shared in plan.shared:
+        for query in shared.queries:
+            first = place(shared.types, patterns[query])
+            end = first + len(shared.types)
+            chains.setdefault(query, []).append((first, end, len(parts)))
+        parts.append(_part(counting[query], first, end))
+    for query, chain in chains.items():
+        for first, end in _between(chain, len(patterns[query])):
+            chain.append((first, end, len(parts)))
+            parts.append(_part(counting[query], first, end))
+    ordered = {query: tuple(part for _, _, part in sorted(chain)) for query, chain in chains.items()}
+    return Shared(tuple(prepared), arithmetic, plan, tuple(parts), ordered)
+
+
+def _between(taken: Sequence[tuple[int, int, int]], length: int) -> list[tuple[int, int]]:
+    """The steps of a sequence that no shared part takes, as (first, end)."""
+    firsts, ends = sorted(first for first, _, _ in taken), sorted(end for _, end, _ in taken)
+    return [(end, first) for end, first in zip((0, *ends), (*firsts, length), strict=True) if end < first]
+
+
+def _part(prepared: PreparedQuery, first: int, end: int) -> Part:
+    """The positions of a query from `first` to before `end`."""
+    steps = tuple(
+        tuple(position - first for position in positions if first <= position < end)
+        for positions in prepared.root.bindable
+    )
+    return Part(end - first, steps)
+
+
+def _steps(counting: Mapping[str, PreparedQuery]) -> dict[str, Types]:
+    """By query, a name for each position, equal where the type is and the same events may take it."""
+    names: dict[tuple[str, tuple[int, ...]], str] = {}
+    found = {}
+    for query, prepared in counting.items():
+        taking: list[list[int]] = [[] for _ in prepared.root.automaton.positions]
+        for row, positions in enumerate(prepared.root.bindable):
+            for position in positions:
+                taking[position].append(row)
+        found[query] = tuple(
+            names.setdefault((position.type, tuple(rows)), f"{position.type}#{len(names)}")
+            for position, rows in zip(prepared.root.automaton.positions, taking, strict=True)
+        )
+    return found
+
+
+def _rates(
+    counting: Mapping[str, PreparedQuery], patterns: Mapping[str, Types], spec: WindowSpec
+) -> dict[str, float]:
+    """Events that may take a step, per window of a partition that has any events."""
+    if not counting:
+        return {}
+    queries = tuple(counting.values())
+    stream = queries[0].stream
+    taken: Counter[str] = Counter(dict.fromkeys((one for types in patterns.values() for one in types), 0))
+    number = 0
+    for partition in partitions(queries[0].analysed, stream, rows_that_matter(queries)):
+        number += sum(1 for _ in windows(spec, [stream.times[row] for row in partition.rows]))
+        for row in partition.rows:
+            steps = {
+                patterns[query][position]
+                for query, prepared in counting.items()
+                for position in prepared.root.bindable[row]
+            }
+            taken.update(dict.fromkeys(steps, len(spec.indices(stream.times[row]))))
+    return {step: count / max(number, 1) for step, count in taken.items()}
+
+
+def check(analysed: AnalysedQuery, text: str) -> None:
+    """Raise QueryMeaningError E302, with the place in `text`, for the first construct that SHARON has no rule for."""
+    aseq.refuse("sharon", _refused(analysed), analysed, text)
+
+
+def _refused(analysed: AnalysedQuery) -> Iterator[aseq.Refusal]:
+    """As A-Seq, and without NOT."""
+    yield from aseq.refused(analysed)
+    for one in _negated(analysed.query.pattern):
+        yield "NOT", one.span
+
+
+def _negated(pattern: Pattern) -> Iterator[Not]:
+    match pattern:
+        case Not():
+            yield pattern
+        case Seq(parts):
+            for part in parts:
+                yield from _negated(part)
