@@ -1,0 +1,232 @@
+"""The cheapest path through a GLORIA graph: one plan from each pool, legal steps between all that are linked.
+
+Source: GLORIA (SIGMOD 2022), section 4, path search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from math import inf
+
+from hamlet_core.sharing.gloria import nodes
+from hamlet_core.sharing.gloria.graph import Graph
+from hamlet_core.sharing.gloria.plans import Doubt
+from hamlet_core.sharing.gloria.pools import Junction
+
+Path = tuple[int, ...]
+"""Pool -> its node."""
+
+MOST_TRIES = 5_000
+"""Nodes that are looked at to complete the paths of a diamond template."""
+
+
+def path_cost(graph: Graph, path: Sequence[int]) -> float:
+    """What a path costs; infinite if a step of it is not legal."""
+    frequencies = graph.workload.frequencies
+    cost = sum(
+        nodes.entry(graph.pools, pool, graph.nodes[pool][node].sets, frequencies)
+        for pool, node in enumerate(path)
+    )
+    return cost + sum(rows[path[before]][path[after]] for (before, after), rows in graph.weights.items())
+
+
+def cheapest_path(graph: Graph) -> Path:
+    """The cheapest path; of a diamond template a good one.
+
+    Where every pool leads into one, edge pruning has found it: it is followed back from the ends. Where every pool comes
+    from one, edges are reversed, and it is followed on from the starts by the distance to the ends. Else distances are
+    taken from all sides towards one end, and branches are completed by them.
+    """
+    if Doubt.DIAMOND in graph.doubts:
+        return _of_diamonds(graph)
+    if all(len(one) <= 1 for one in graph.pools.out_of):
+        return followed_back(graph)
+    if all(len(one) <= 1 for one in graph.pools.into):
+        return followed_on(graph)
+    return _of_trees(graph)
+
+
+def followed_back(graph: Graph) -> Path:
+    """From each end, which has one node, along the edges that edge pruning left; needs pools with one following pool."""
+    path = [0] * len(graph.nodes)
+    for pool in reversed(range(len(path))):
+        nearest = graph.nodes[pool][path[pool]].nearest
+        for link, node in zip(graph.pools.into[pool], nearest, strict=True):
+            path[link.before] = node
+    return tuple(path)
+
+
+def followed_on(graph: Graph) -> Path:
+    """From each first pool along the edges on which the ends are nearest; needs pools with one preceding pool."""
+    distances = distance_to_end(graph)
+    path: list[int] = []
+    for pool, links in enumerate(graph.pools.into):
+        on = _on_from(graph, distances, pool)
+        if links:
+            row = graph.weights[links[0].before, pool][path[links[0].before]]
+            on = [weight + distance for weight, distance in zip(row, on, strict=True)]
+        path.append(_least(on))
+    return tuple(path)
+
+
+def distance_to_end(graph: Graph) -> list[list[float]]:
+    """By pool and node: the cheapest cost of everything after it, on to all ends."""
+    distances: list[list[float]] = [[] for _ in graph.nodes]
+    for pool in reversed(range(len(graph.nodes))):
+        own = [0.0] * len(graph.nodes[pool])
+        for link in graph.pools.out_of[pool]:
+            on = _on_from(graph, distances, link.after)
+            for index, row in enumerate(graph.weights[pool, link.after]):
+                own[index] += min(map(sum, zip(row, on, strict=True)))
+        distances[pool] = own
+    return distances
+
+
+def _on_from(graph: Graph, distances: Sequence[Sequence[float]], pool: int) -> list[float]:
+    """By node: what it costs itself, and everything after it."""
+    own = _entries(graph, pool)
+    return [entry + distance for entry, distance in zip(own, distances[pool], strict=True)]
+
+
+def _entries(graph: Graph, pool: int) -> list[float]:
+    frequencies = graph.workload.frequencies
+    return [nodes.entry(graph.pools, pool, node.sets, frequencies) for node in graph.nodes[pool]]
+
+
+def _least(values: Sequence[float]) -> int:
+    """The first of the smallest."""
+    return min(range(len(values)), key=values.__getitem__)
+
+
+def _of_trees(graph: Graph) -> Path:
+    """For each pool, seen from one end of its tree: what its nodes cost with all that lies behind them, either way."""
+    junctions = graph.pools.junctions
+    beside: list[list[int]] = [[] for _ in graph.nodes]
+    for number, junction in enumerate(junctions):
+        for pool in (*junction.before, *junction.after):
+            beside[pool].append(number)
+    costs = [_entries(graph, pool) for pool in range(len(graph.nodes))]
+    path = [-1] * len(graph.nodes)
+    for root in reversed(range(len(path))):  # ends come last; one in each tree
+        if path[root] >= 0:
+            continue
+        order = _outwards(root, junctions, beside)
+        chosen: list[list[Mapping[int, int]]] = []
+        for number, pool in reversed(order):
+            completed = [
+                _completed(graph, junctions[number], costs, pool, node) for node in range(len(costs[pool]))
+            ]
+            costs[pool] = [own + cost for own, (cost, _) in zip(costs[pool], completed, strict=True)]
+            chosen.append([choice for _, choice in completed])
+        path[root] = _least(costs[root])
+        for (_, pool), choices in zip(order, reversed(chosen), strict=True):
+            for other, node in choices[path[pool]].items():
+                path[other] = node
+    return tuple(path)
+
+
+def _outwards(
+    root: int, junctions: Sequence[Junction], beside: Sequence[Sequence[int]]
+) -> list[tuple[int, int]]:
+    """The junctions of a tree with the pool through which each is seen from the root, nearer ones first."""
+    order: list[tuple[int, int]] = []
+    waiting, seen = [root], set()
+    while waiting:
+        pool = waiting.pop()
+        for number in beside[pool]:
+            if number not in seen:
+                seen.add(number)
+                order.append((number, pool))
+                waiting += [
+                    one for one in (*junctions[number].before, *junctions[number].after) if one != pool
+                ]
+    return order
+
+
+def _completed(
+    graph: Graph, junction: Junction, costs: Sequence[Sequence[float]], pool: int, node: int
+) -> tuple[float, Mapping[int, int]]:
+    """The cheapest nodes of all other pools of a junction if one pool has this node, and what they and the steps cost."""
+
+    def options(other: int) -> Sequence[int]:
+        return (node,) if other == pool else range(len(costs[other]))
+
+    def step(before: int, own: int, after: int, its: int) -> float:
+        rows = graph.weights.get((before, after))
+        return 0.0 if rows is None else rows[own][its]
+
+    def own_cost(other: int, its: int) -> float:
+        return 0.0 if other == pool else costs[other][its]
+
+    def nearest(others: Sequence[int], fixed: Mapping[int, int]) -> tuple[float, dict[int, int]]:
+        """The cheapest nodes of pools on one side, each by itself, if those of the other side are fixed."""
+        total, choice = 0.0, dict(fixed)
+        for other in others:
+            ways = [
+                own_cost(other, its)
+                + sum(step(one, at, other, its) + step(other, its, one, at) for one, at in fixed.items())
+                for its in options(other)
+            ]
+            least = _least(ways)
+            total, choice[other] = total + ways[least], options(other)[least]
+        return total, choice
+
+    # The side with fewer pools is tried in every way; given it, the pools of the other side do not mind each other.
+    few, many = sorted((junction.before, junction.after), key=len)
+    best: tuple[float, dict[int, int]] = (inf, {})
+    for tried in product(*map(options, few)):
+        fixed = dict(zip(few, tried, strict=True))
+        cost, choice = nearest(many, fixed)
+        cost += sum(own_cost(one, its) for one, its in fixed.items())
+        if cost < best[0]:
+            best = (cost, choice)
+    return best
+
+
+def _of_diamonds(graph: Graph) -> Path:
+    """For each node of the last pool back through all others, nearest first, and the cheapest of these paths.
+
+    A path has one plan of each pool, so a pool on two ways is chosen once, for both. Where that leads nowhere it is
+    chosen anew; after `MOST_TRIES` the search ends. That nobody shares is always one of the paths.
+    """
+    best = tuple(
+        next(index for index, node in enumerate(own) if not any(one.shared for one in node.sets))
+        for own in graph.nodes
+    )
+    least = path_cost(graph, best)
+    pools = graph.planned[::-1]
+    tries = MOST_TRIES
+    for last in _nearest_first(graph, pools[0], [0] * len(graph.nodes)) if pools else ():
+        path, tries = _back_from(graph, pools, last, tries)
+        if path is not None and path_cost(graph, path) < least:
+            best, least = path, path_cost(graph, path)
+    return best
+
+
+def _back_from(graph: Graph, pools: Sequence[int], last: int, tries: int) -> tuple[Path | None, int]:
+    """Depth first: the first legal path with this node of the first of the pools; and how many tries are left."""
+    path = [0] * len(graph.nodes)
+    waiting = [iter([last])]
+    while waiting and tries:
+        pool = pools[len(waiting) - 1]
+        node = next(waiting[-1], None)
+        tries -= 1
+        if node is None:
+            waiting.pop()
+            continue
+        path[pool] = node
+        if len(waiting) == len(pools):
+            return tuple(path), tries
+        waiting.append(_nearest_first(graph, pools[len(waiting)], path))
+    return None, tries
+
+
+def _nearest_first(graph: Graph, pool: int, path: Sequence[int]) -> Iterator[int]:
+    """The nodes of a pool with edges to those of the pools that follow on the path."""
+    rows = [(graph.weights[pool, link.after], path[link.after]) for link in graph.pools.out_of[pool]]
+    ways = [
+        node.distance_from_start + sum(row[index][after] for row, after in rows)
+        for index, node in enumerate(graph.nodes[pool])
+    ]
+    return iter(sorted((index for index, way in enumerate(ways) if way < inf), key=ways.__getitem__))
