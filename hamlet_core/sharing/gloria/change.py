@@ -102,9 +102,7 @@ def plan_without(workload: Workload, plan: SharingPlan) -> SharingPlan:
         chosen.append(
             tuple(
                 QuerySet(own.queries)
-                if len(own.queries) == 1
-                and not sharing.intersection(own.queries)
-                and not pools.several_ways[pool].intersection(own.queries)
+                if len(own.queries) == 1 and not sharing.intersection(own.queries)
                 else own
                 for own in kept
             )

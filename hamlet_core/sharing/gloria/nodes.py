@@ -123,7 +123,11 @@ def _ways(group: Sequence[Incoming], type_: str, frequencies: Frequencies) -> tu
 
 
 class Steps:
-    """Weights of the edges between two pools."""
+    """Weights of the edges between two pools.
+
+    Where a type leads into several pools its transition is charged in the first, evaluations in each: a query that ends
+    there and goes on with new snapshots is evaluated for both.
+    """
 
     def __init__(self, pools: Pools, link: Link, frequencies: Frequencies) -> None:
         self._pools, self._link, self._frequencies = pools, link, frequencies

@@ -69,7 +69,7 @@ class Pools:
     starts: tuple[tuple[str, ...], ...]
     """Pool -> the types at which queries start that are charged here, one for each query."""
     several_ways: tuple[frozenset[int], ...]
-    """Pool -> queries that come in from several pools, or from one and by starting."""
+    """Pool -> queries that come in from several pools."""
 
     def charged_at(self, pool: int, queries: Iterable[int]) -> int:
         """The following pool that is charged for what a set of a pool has cost: the first of those it goes on to."""
@@ -113,18 +113,16 @@ class Pools:
 
     def parting(self) -> bool:
         """Whether two ways lead from one pool or start to another pool or end, against the arrows or along them."""
-        forking: dict[tuple[str, ...], set[int]] = {}
+        joined = [{*one.before, *one.after} for one in self.junctions]
         for query in sorted(frozenset().union(*self.starting)):
-            for type_ in {name for one in self.pools for name in one.entries}:
-                own = {
+            for type_ in sorted({name for one in self.pools for name in one.entries}):
+                forking = {
                     index
                     for index, one in enumerate(self.pools)
-                    if query in self.starting[index] and type_ in one.entries
+                    if one.kind is not Kind.END and query in self.starting[index] and type_ in one.entries
                 }
-                if len(own) > 1:
-                    forking.setdefault((type_,), set()).update(own)
-        joined = [(*one.before, *one.after) for one in self.junctions]
-        joined += [tuple(own) for own in forking.values()]
+                if len(forking) > 1 and not any(forking <= known for known in joined):
+                    joined.append(forking)
         return _has_cycle(len(self.pools), joined)
 
 
@@ -165,9 +163,7 @@ def pools_of(workload: Workload) -> Pools:
         _charged_starts(workload, pools),
         tuple(
             frozenset(
-                query
-                for query in one.queries
-                if sum(query in link.queries for link in into[index]) + (query in starting[index]) > 1
+                query for query in one.queries if sum(query in link.queries for link in into[index]) > 1
             )
             for index, one in enumerate(pools)
         ),
@@ -212,7 +208,7 @@ def _charged_starts(workload: Workload, pools: Sequence[Pool]) -> tuple[tuple[st
     return tuple(map(tuple, charged))
 
 
-def _has_cycle(pools: int, joined: Sequence[Sequence[int]]) -> bool:
+def _has_cycle(pools: int, joined: Sequence[set[int]]) -> bool:
     """Whether the graph of pools, and of groups of pools that are joined, has a cycle."""
     root = list(range(pools))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 from hamlet_core.sharing.gloria.workload import KleeneBody, Transition, Workload, of_sequences
@@ -36,6 +37,29 @@ def tree(random, queries, most, shape, *, types=7):
         if len(pattern) > 1:
             patterns.append(pattern)
     return of_sequences(patterns, frequencies(random, names, most))
+
+
+def parting(random, queries, most):
+    """One beginning, then one of two ways."""
+    beginning = "ABC"[: random.randrange(2, 4)]
+    patterns = [
+        beginning[random.randrange(len(beginning) - 1) :] + "D" + random.choice(["E", "EF", "G", "GH"])
+        for _ in range(queries)
+    ]
+    return of_sequences(patterns, frequencies(random, NAMES, most))
+
+
+def with_shortcuts(random, workload):
+    """The same, with queries that may also start or end in the middle of their ways."""
+    starts, ends = [], []
+    for query in workload.queries:
+        sources = {one.source for one in workload.transitions if query in one.queries}
+        targets = {one.target for one in workload.transitions if query in one.queries}
+        middle = sorted(sources & targets)
+        also = [random.sample(middle, random.randrange(len(middle) + 1)) for _ in range(2)]
+        starts.append((*workload.starts[query], *also[0]))
+        ends.append((*workload.ends[query], *also[1]))
+    return replace(workload, starts=tuple(starts), ends=tuple(ends))
 
 
 def body_first(random, queries, most):
@@ -129,13 +153,18 @@ def brute_force(workload):
         return cost
 
     def started(pair, plan):
-        """Queries that start here have no expressions yet: they go alone, or in a set with snapshots of this type."""
+        """Queries that start here bring numbers: they may not enter an expression, unless all of its queries do."""
         coming = {query for before in transitions if before[1] == pair[0] for query in transitions[before]}
-        return all(
-            type_ is None or (type_ == pair[0] and (len(group) > 1 or query in coming))
-            for query, (group, type_) in plan.items()
-            if pair[0] in workload.starts[query]
-        )
+        for group, type_ in set(plan.values()):
+            here = {query for query in group if pair[0] in workload.starts[query]}
+            if type_ == pair[0]:
+                if len(group) == 1 and not group <= coming:
+                    return False
+            elif (type_ is not None and here not in (set(), group)) or (
+                type_ is not None and not group <= coming
+            ):
+                return False
+        return True
 
     least = [float("inf")]
 

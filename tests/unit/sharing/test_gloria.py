@@ -224,6 +224,38 @@ def test_a_body_that_comes_later():
     assert plan.cost == 187 == plan_by_enumeration(workload).cost
 
 
+def test_expressions_that_enter_a_body_are_evaluated_at_its_snapshots():
+    workload = Workload(
+        (Transition("F", "A", (0, 1)), Transition("B", "D", (0, 1))),
+        (("F",),) * 2,
+        (("D",),) * 2,
+        {"F": 1, "A": 5, "B": 10, "D": 2},
+        (KleeneBody((("A", "B"), ("B", "A")), (0, 1)),),
+    )
+    graph = build_graph(workload, pruning=Pruning.NONE)
+    # Starts 2; F to A 1; evaluated at B 20; rounds 50 + 10 + 200; B to D 10, evaluated at D 40.
+    assert cost_of(graph, FA="(0,1)^F", AB="(0,1)^B", BD="(0,1)^B") == 333
+
+
+def test_a_body_that_is_entered_with_numbers_and_expressions_is_shared():
+    """SEQ(OR(F, G), A+) twice; both share on the way from G only."""
+    workload = Workload(
+        (Transition("F", "A", (0, 1)), Transition("G", "A", (0, 1))),
+        (("F", "G"),) * 2,
+        (("A",),) * 2,
+        {"F": 3, "G": 4, "A": 5},
+        (KleeneBody((("A", "A"),), (0, 1)),),
+    )
+    graph = build_graph(workload)
+    numbers, expressions = (QuerySet((0,)), QuerySet((1,))), (QuerySet((0, 1), "G"),)
+    coming = nodes.incoming(graph.pools, 2, [numbers, expressions])
+    assert [(one.own.queries, one.settled) for one in coming] == [((0, 1), False)]
+    found = list(nodes.candidates(graph.pools, 2, coming, workload.frequencies, None))
+    assert found == [(QuerySet((0, 1), "A"),)]
+    # Starts 14; F to A 15 and G to A 20 for each query; rounds 5 and 50.
+    assert plan_sharing(workload).cost == plan_by_enumeration(workload).cost == 14 + 30 + 40 + 50
+
+
 def test_one_query_of_a_body_goes_alone():
     alone = replace(FLAT, starts=(("A",),), ends=(("B",),), bodies=(replace(FLAT.bodies[0], queries=(0,)),))
     plan = plan_sharing(alone)
@@ -268,12 +300,13 @@ def test_the_printed_rule_of_node_pruning_can_lose():
     assert (guarded.cost, guarded.optimal) == (308, True)
 
 
-def test_ways_that_part_are_looked_at_together():
-    """What follows on F with G wants other sets than what follows with H."""
-    workload = of_sequences(["EFG", "EFG", "EFH", "EFH"], {"E": 3, "F": 9, "G": 2, "H": 50})
-    plan = plan_sharing(workload)
-    assert plan.cost == plan_by_enumeration(workload).cost
-    assert plan.optimal
+def test_behind_a_parting_of_ways_no_node_is_pruned():
+    """What brings the first query to F cheaply, numbers and then snapshots of D, is dear for the others at E."""
+    workload = of_sequences(["SADF", "SADE", "SADE"], {"S": 15, "A": 3, "D": 3, "E": 2, "F": 5})
+    best = plan_sharing(workload)
+    assert (best.cost, best.optimal) == (228, True) == (plan_by_enumeration(workload).cost, True)
+    assert plans(best) == {"SA": "(0) (1) (2)", "AD": "(0,1,2)^A", "DF": "(0)^A", "DE": "(1,2)^A"}
+    assert plan_of(build_graph(workload, pruning=Pruning.PAPER)).cost == 234
 
 
 def test_a_diamond_is_unknown():

@@ -11,18 +11,31 @@ from hamlet_core.sharing.gloria.change import plan_cost
 from hamlet_core.sharing.gloria.planning import plan_of, plan_sharing
 from hamlet_core.sharing.gloria.plans import Doubt
 from hamlet_core.sharing.gloria.workload import of_sequences
-from tests.unit.sharing.gloria_workloads import NAMES, body_first, brute_force, chain, tree
+from tests.unit.sharing.gloria_workloads import (
+    NAMES,
+    body_first,
+    brute_force,
+    chain,
+    parting,
+    tree,
+    with_shortcuts,
+)
 
-SHAPES = ["chain", "one end", "one start", "either"]
+SHAPES = ["chain", "one end", "one start", "either", "shortcuts", "parting"]
 
 
-def drawn(shape, random, queries, most):
-    """A workload of a shape."""
-    if shape == "chain":
-        return chain(random, queries, most)
-    if shape == "body":
-        return body_first(random, queries, most)
-    return tree(random, queries, most, shape)
+def drawn(shape, random, queries, most, **limits):
+    """A workload of a shape; `types`: at most so many."""
+    match shape:
+        case "chain":
+            return chain(random, queries, most, **limits)
+        case "shortcuts":
+            return with_shortcuts(random, chain(random, queries, most, **limits))
+        case "parting":
+            return parting(random, queries, most)
+        case "body":
+            return body_first(random, queries, most)
+    return tree(random, queries, most, shape, **limits)
 
 
 @pytest.mark.parametrize("shape", [*SHAPES, "body"])
@@ -44,10 +57,7 @@ def test_no_path_is_cheaper(shape, queries, workloads, most):
 def test_no_plan_at_all_is_cheaper(shape, queries):
     random = Random(f"all plans {shape} {queries}")
     for _ in range(40 if queries < 3 else 12):
-        if shape == "chain":
-            workload = chain(random, queries, 20, types=5)
-        else:
-            workload = tree(random, queries, 20, shape, types=5)
+        workload = drawn(shape, random, queries, 20, types=5)
         assert plan_sharing(workload).cost == brute_force(workload), workload
 
 
