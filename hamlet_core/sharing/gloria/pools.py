@@ -119,7 +119,7 @@ class Pools:
                 forking = {
                     index
                     for index, one in enumerate(self.pools)
-                    if one.kind is not Kind.END and query in self.starting[index] and type_ in one.entries
+                    if query in self.starting[index] and type_ in one.entries
                 }
                 if len(forking) > 1 and not any(forking <= known for known in joined):
                     joined.append(forking)

@@ -317,6 +317,15 @@ def test_a_diamond_is_unknown():
     assert plan.cost <= plan_greedily(workload).cost
 
 
+def test_where_the_search_loses_the_greedy_plan_is_taken():
+    patterns = ["CDF", "ABF", "BEF", "BDH", "BDEF", "ABCD", "ADEF", "CDEG", "ABC", "ACDG", "ADGH", "BCFH"]
+    sizes = {"A": 90, "B": 90, "C": 1, "D": 90, "E": 1, "F": 1, "G": 90, "H": 10}
+    workload = of_sequences(patterns, sizes)
+    plan = plan_sharing(workload)
+    assert plan.doubts == (Doubt.DIAMOND, Doubt.GREEDY)
+    assert plan.cost == plan_greedily(workload).cost < plan_of(build_graph(workload)).cost
+
+
 def test_one_query_on_both_sides_of_a_diamond():
     both = Workload(
         tuple(Transition(source, target, (0, 1)) for source, target in ("AB", "AC", "BD", "CD", "DE")),
@@ -386,6 +395,32 @@ def test_what_is_no_template(broken, complaint):
     whole = of_sequences(["AB", "AB"], {"A": 5, "B": 10})
     with pytest.raises(InvariantError, match=complaint):
         plan_sharing(replace(whole, **broken))
+
+
+def test_who_starts_later_enters_no_expression():
+    """SEQ(A?, B, C, D) and SEQ(A, B, C, D): the first one brings numbers to B, so that both need new snapshots there."""
+    workload = replace(
+        of_sequences(["ABCD", "ABCD"], {"A": 2, "B": 3, "C": 4, "D": 5}), starts=(("A", "B"), ("A",))
+    )
+    graph = build_graph(workload, pruning=Pruning.NONE)
+    found = distances(graph)
+    assert {name for pair, name in found if pair == "BC"} == {"(0,1)^B", "(0) (1)"}
+    assert all(distance < float("inf") for distance in found.values())
+    both = replace(workload, starts=(("A", "B"), ("A", "B")))
+    assert ("BC", "(0,1)^A") in distances(build_graph(both, pruning=Pruning.NONE))
+
+
+def test_a_query_that_also_starts_where_ways_part():
+    """SEQ(A?, B, OR(C, D))."""
+    workload = Workload(
+        tuple(Transition(source, target, (0, 1)) for source, target in ("AB", "BC", "BD")),
+        (("A", "B"), ("A",)),
+        (("C", "D"),) * 2,
+        {"A": 2, "B": 3, "C": 4, "D": 5},
+    )
+    plan = plan_sharing(workload)
+    assert plan.optimal
+    assert plan.cost == plan_by_enumeration(workload).cost
 
 
 def test_every_pool_has_a_plan_of_its_queries():

@@ -255,3 +255,13 @@ def test_what_is_no_plan(sets, complaint):
     )
     with pytest.raises(InvariantError, match=complaint):
         plan_cost(workload, plan)
+
+
+def test_no_plan_keeps_a_set_that_numbers_enter():
+    whole = of_sequences(["ABC", "ABC"], {"A": 4, "B": 3, "C": 5})
+    kept = tuple(TransitionPlan(*pair, (QuerySet((0, 1), "A"),)) for pair in ("AB", "BC"))
+    plan = replace(plan_sharing(whole), transitions=kept)
+    assert plan_cost(whole, plan) == 4 * 2 + 4 + 3 * 4 + 2 * 5 * 4
+    assert plan_cost(replace(whole, starts=(("A", "B"),) * 2), plan) == 64 + 2 * 3
+    with pytest.raises(InvariantError, match="no legal step"):
+        plan_cost(replace(whole, starts=(("A", "B"), ("A",))), plan)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hamlet_core.sharing.gloria.baselines import plan_by_enumeration, plan_greedily
-from hamlet_core.sharing.gloria.building import Pruning, build_graph
+from hamlet_core.sharing.gloria.building import Limits, Pruning, build_graph
 from hamlet_core.sharing.gloria.change import plan_cost
 from hamlet_core.sharing.gloria.planning import plan_of, plan_sharing
 from hamlet_core.sharing.gloria.plans import Doubt
@@ -16,6 +16,7 @@ from tests.unit.sharing.gloria_workloads import (
     body_first,
     brute_force,
     chain,
+    frequencies,
     parting,
     tree,
     with_shortcuts,
@@ -87,6 +88,20 @@ def test_diamonds_are_told_and_never_dearer_than_a_greedy_plan():
     assert nearly > 50
 
 
+def test_a_graph_that_is_cut_keeps_the_plans_of_everybody_and_nobody():
+    """Queries that are alike share all together or not at all: few nodes are enough."""
+    random = Random(23)
+    cuts = 0
+    for _ in range(40):
+        names = NAMES[: random.randrange(5, 8)]
+        workload = of_sequences([names] * 4, frequencies(random, names, 100))
+        cut = build_graph(workload, limits=Limits(nodes=12))
+        assert max(map(len, cut.nodes)) <= 12
+        assert plan_of(cut).cost == plan_of(build_graph(workload, limits=None)).cost, workload
+        cuts += cut.doubts == (Doubt.MANY_SETS,)
+    assert cuts > 20
+
+
 def test_the_printed_rule_of_node_pruning_on_pieces_of_chains():
     """It may lose, as two queries of which one ends earlier show; it never finds what is not there."""
     random = Random(3)
@@ -96,36 +111,34 @@ def test_the_printed_rule_of_node_pruning_on_pieces_of_chains():
         assert paper.cost >= plan_sharing(workload).cost, workload
 
 
-def cheapest(frequencies, *, prune):
+def cheapest(sizes, *, prune):
     """The cost of two queries that are both the whole chain, one chain a row: all nodes, or after node pruning as printed.
 
     A pool has the node without sharing (kept apart) and one for each type so far whose snapshots may be carried.
     """
-    chains, types = frequencies.shape
-    alone = 2 * frequencies[:, 0]
+    chains, types = sizes.shape
+    alone = 2 * sizes[:, 0]
     shared = alone[:, None]  # by snapshot type
     for here in range(1, types):
-        before = frequencies[:, here - 1]
-        length = np.concatenate([frequencies[:, : here - 1], np.ones((chains, 1), frequencies.dtype)], axis=1)
+        before = sizes[:, here - 1]
+        length = np.concatenate([sizes[:, : here - 1], np.ones((chains, 1), sizes.dtype)], axis=1)
         carried = shared + before[:, None] * length
-        alone = alone + 2 * before * frequencies[:, here]
-        values = 2 * frequencies[:, here, None] * frequencies[:, :here]
+        alone = alone + 2 * before * sizes[:, here]
+        values = 2 * sizes[:, here, None] * sizes[:, :here]
         evaluated = (carried + values).min(axis=1)
         if here == types - 1:
             return np.minimum(alone, evaluated)
         shared = np.concatenate([carried, np.minimum(alone, evaluated)[:, None]], axis=1)
         if prune:
-            shared = without_dominated(shared, frequencies[:, : here + 1])
+            shared = without_dominated(shared, sizes[:, : here + 1])
     raise AssertionError("a chain has two types")
 
 
-def without_dominated(distances, frequencies):
+def without_dominated(distances, sizes):
     """Infinite distances for nodes that are no nearer and no rarer than another one, and worse in one of both."""
     nearer = distances[:, :, None] <= distances[:, None, :]
-    rarer = frequencies[:, :, None] <= frequencies[:, None, :]
-    better = (distances[:, :, None] < distances[:, None, :]) | (
-        frequencies[:, :, None] < frequencies[:, None, :]
-    )
+    rarer = sizes[:, :, None] <= sizes[:, None, :]
+    better = (distances[:, :, None] < distances[:, None, :]) | (sizes[:, :, None] < sizes[:, None, :])
     return np.where((nearer & rarer & better).any(axis=1), np.inf, distances)
 
 
