@@ -23,7 +23,7 @@ from hamlet_core.sharing.gloria.workload import Workload
 def plan_greedily(workload: Workload) -> SharingPlan:
     """One plan of each pool, the one to which the step is cheapest: sets go on, and those that go alone join or do not.
 
-    On a tie they share. Raises InvariantError E941 for a workload that is no template.
+    On a tie they share. Raises InvariantError E942 for a workload that is no template.
     """
     begun = perf_counter()
     pools = pools_of(workload)
@@ -35,7 +35,7 @@ def plan_greedily(workload: Workload) -> SharingPlan:
 def plan_by_enumeration(workload: Workload) -> SharingPlan:
     """The cheapest of all paths through the graph of all nodes. Takes time exponential in queries and transitions.
 
-    Raises InvariantError E941 for a workload that is no template.
+    Raises InvariantError E942 for a workload that is no template.
     """
     begun = perf_counter()
     graph = build_graph(workload, pruning=Pruning.NONE, limits=None)

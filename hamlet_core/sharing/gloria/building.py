@@ -48,7 +48,7 @@ def build_graph(
 ) -> Graph:
     """The graph of a workload; without limits, sets are joined in every way, however many those are.
 
-    Raises InvariantError E941 for a workload that is no template.
+    Raises InvariantError E942 for a workload that is no template.
     """
     pools = pools_of(workload)
     frequencies = workload.frequencies

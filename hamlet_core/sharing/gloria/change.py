@@ -117,7 +117,7 @@ def plan_again(graph: Graph, frequencies: Frequencies) -> SharingPlan:
 
 
 def plan_cost(workload: Workload, plan: SharingPlan) -> float:
-    """What a plan costs under the statistics of a workload; raises InvariantError E942 if it is none for it."""
+    """What a plan costs under the statistics of a workload; raises InvariantError E943 if it is none for it."""
     pools = pools_of(workload)
     known = _by_pair(plan)
     chosen = [
@@ -161,10 +161,10 @@ def _changed(workload: Workload, pools: Pools, chosen: list[Sets]) -> SharingPla
     begun = perf_counter()
     for one, sets in zip(pools.pools, chosen, strict=True):
         if one.transitions and sorted(query for own in sets for query in own.queries) != list(one.queries):
-            raise InvariantError(f"gloria: {one.transitions} has no plan for {one.queries}", code="E942")
+            raise InvariantError(f"gloria: {one.transitions} has no plan for {one.queries}", code="E943")
     graph = graph_of(workload, pools, [[sets] for sets in chosen])
     for (before, after), rows in graph.weights.items():
         if rows[0][0] == float("inf"):
             names = pools.pools[before].transitions, pools.pools[after].transitions
-            raise InvariantError(f"gloria: no legal step from {names[0]} to {names[1]}", code="E942")
+            raise InvariantError(f"gloria: no legal step from {names[0]} to {names[1]}", code="E943")
     return described(replace(graph, doubts=(*graph.doubts, Doubt.CHANGED)), [0] * len(chosen), begun)

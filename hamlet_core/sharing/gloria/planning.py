@@ -20,7 +20,7 @@ from hamlet_core.sharing.gloria.workload import Workload
 
 
 def plan_sharing(workload: Workload) -> SharingPlan:
-    """The plan of a workload, never dearer than the greedy one; raises InvariantError E941 for a workload that is no template.
+    """The plan of a workload, never dearer than the greedy one; raises InvariantError E942 for a workload that is no template.
 
     >>> from hamlet_core.sharing.gloria.workload import of_sequences
     >>> plan = plan_sharing(of_sequences(["FABC", "ABC"], {"A": 5, "B": 10, "C": 12, "F": 10}))

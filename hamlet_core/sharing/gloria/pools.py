@@ -127,7 +127,7 @@ class Pools:
 
 
 def pools_of(workload: Workload) -> Pools:
-    """The pools of a workload; raises InvariantError E941 if types lie on a cycle that is in no body."""
+    """The pools of a workload; raises InvariantError E942 if types lie on a cycle that is in no body."""
     found = [
         Pool(Kind.TRANSITION, ((one.source, one.target),), one.queries, (one.source,), (one.target,))
         for one in workload.transitions
@@ -192,7 +192,7 @@ def _ordered(found: list[Pool]) -> tuple[Pool, ...]:
         order = list(TopologicalSorter(preceding).static_order())
     except CycleError as error:
         names = " ".join(dict.fromkeys(found[index].entries[0] for index in error.args[1]))
-        raise InvariantError(f"gloria: no Kleene body holds the cycle of {names}", code="E941") from error
+        raise InvariantError(f"gloria: no Kleene body holds the cycle of {names}", code="E942") from error
     return (*(found[index] for index in order), *(one for one in found if one.kind is Kind.END))
 
 

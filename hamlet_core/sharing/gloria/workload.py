@@ -44,7 +44,7 @@ class KleeneBody:
 class Workload:
     """A merged template with statistics. A query takes a pair of types once: as a transition, or inside a body.
 
-    A type that a query repeats counts as two, of different names. Raises InvariantError E941 for what is no template.
+    A type that a query repeats counts as two, of different names. Raises InvariantError E942 for what is no template.
     """
 
     transitions: tuple[Transition, ...]
@@ -59,7 +59,7 @@ class Workload:
 
     def __post_init__(self) -> None:
         for complaint in _complaints(self):
-            raise InvariantError(f"gloria: {complaint}", code="E941")
+            raise InvariantError(f"gloria: {complaint}", code="E942")
 
     @property
     def queries(self) -> Queries:
