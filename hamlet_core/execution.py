@@ -95,6 +95,7 @@ def run(
     cost_model: str = "measured",
     choice: str = "guarded",
     arithmetic: str = "scaled",
+    threads: int | None = None,
 ) -> pa.Table:
     """The aggregates of every query, group and window: one row each, in the columns of `result_schema`.
 
@@ -104,9 +105,12 @@ def run(
     `policy`, `cost_model` and `choice` say how the engine hamlet decides which queries share (`Sharing`): they change
     what a run costs, never its answer.
 
+    `threads`: how many fold at once (None: as HAMLET_THREADS says, else one for each core that the process may use). Their
+    number changes no bit of the answer. Engines other than hamlet have one.
+
     Raises QuerySyntaxError, QueryMeaningError or StreamError; never returns a partial answer.
     """
-    options = Options(engine, policy, cost_model, arithmetic, choice)
+    options = Options(engine, policy, cost_model, arithmetic, choice, threads=threads)
     return _fold(_meaning(workload), _text(workload), events, schema, options).results()
 
 
@@ -120,9 +124,10 @@ def execute(
     cost_model: str = "measured",
     choice: str = "guarded",
     arithmetic: str = "scaled",
+    threads: int | None = None,
 ) -> Execution:
     """As `run`, with the decision log and counters beside the results."""
-    options = Options(engine, policy, cost_model, arithmetic, choice, log=True)
+    options = Options(engine, policy, cost_model, arithmetic, choice, log=True, threads=threads)
     folded = _fold(_meaning(workload), _text(workload), events, schema, options)
     results = folded.results()
     work = folded.work
@@ -141,12 +146,13 @@ def partials(
     cost_model: str = "measured",
     choice: str = "guarded",
     arithmetic: str = "scaled",
+    threads: int | None = None,
 ) -> pa.Table:
     """Results before they are shown, as rows of `PARTIAL_SCHEMA`: for events split by partition key into tasks.
 
     Every partition (equivalence and GROUP-BY values) must be whole in one call.
     """
-    options = Options(engine, policy, cost_model, arithmetic, choice)
+    options = Options(engine, policy, cost_model, arithmetic, choice, threads=threads)
     return _fold(_meaning(workload), _text(workload), events, schema, options).part(frozenset()).partials
 
 
@@ -161,9 +167,10 @@ def run_part(
     cost_model: str = "measured",
     choice: str = "guarded",
     arithmetic: str = "scaled",
+    threads: int | None = None,
 ) -> Part:
     """As `partials`, but result rows at once of the queries `finished`: those whose groups are whole in this call."""
-    options = Options(engine, policy, cost_model, arithmetic, choice, log=True)
+    options = Options(engine, policy, cost_model, arithmetic, choice, log=True, threads=threads)
     return _fold(_meaning(workload), _text(workload), events, schema, options).part(frozenset(finished))
 
 
@@ -312,7 +319,13 @@ class _Folding:
         """All of them together."""
         windowed, sharing = self._windowed(queries, specs), self.options.sharing
         chunks: Iterator[list[Totals]] = _compiled_engine().fold_workload(
-            windowed, self.stream, self.numbers.name, self.work, self.text, sharing=sharing
+            windowed,
+            self.stream,
+            self.numbers.name,
+            self.work,
+            self.text,
+            sharing=sharing,
+            threads=self.options.at_once,
         )
         return chunks
 
@@ -324,7 +337,7 @@ class _Folding:
         asked = [one if both is None else both[1] for one, both in zip(queries, halves, strict=True)]
         windowed = self._windowed(asked, specs)
         totals, left = _compiled_engine().fold_prefixes(
-            windowed, self.stream, self.numbers.name, self.work, self.text, progress
+            windowed, self.stream, self.numbers.name, self.work, self.text, progress, self.options.at_once
         )
         found: list[Iterator[list[Totals]]] = []
         for place, one in totals.items():

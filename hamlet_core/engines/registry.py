@@ -14,6 +14,7 @@ from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.sharing.calibration import constants_in_use
 from hamlet_core.sharing.costs import Constants
 from hamlet_core.sharing.options import CHOICES, COST_MODELS, POLICIES, Sharing
+from hamlet_core.threads import threads_of
 from hamlet_core.windows import WindowSpec
 
 EVALUATORS: dict[str, Evaluate] = {
@@ -44,7 +45,7 @@ GENERAL = tuple(name for name in ENGINES if name not in CHECKS)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a run computes; raises StreamError E210 for a value it does not know."""
+    """How a run computes; raises StreamError E210 for a value it does not know, E230 for such a number of threads."""
 
     engine: str = DEFAULT_ENGINE
     policy: str = "dynamic"
@@ -52,6 +53,8 @@ class Options:
     arithmetic: str = "scaled"
     choice: str = "guarded"
     log: bool = False
+    threads: int | None = None
+    """None: see `threads_of`."""
 
     def __post_init__(self) -> None:
         allowed = {
@@ -67,6 +70,13 @@ class Options:
                 raise StreamError(
                     f"unknown {name} {value!r}", code="E210", hint=f"use one of {', '.join(values)}"
                 )
+
+        threads_of(self.threads)
+
+    @property
+    def at_once(self) -> int:
+        """How many threads fold."""
+        return threads_of(self.threads)
 
     @property
     def sharing(self) -> Sharing:

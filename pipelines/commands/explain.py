@@ -98,12 +98,12 @@ def explain(
         if table is None or not table.num_rows or engine == UNFORESEEN:
             return
         gauge.begin("measuring how long a run takes")
-        compute = partial(hamlet_core.run, text, schema=schema, engine=engine, **sharing)
+        compute = partial(hamlet_core.run, text, schema=schema, engine=engine, threads=None, **sharing)
         click.echo("\n" + _estimate(compute, text, table, schema).sentence(took))
         if engine == DEFAULT_ENGINE:
             gauge.begin("computing", "events", table.num_rows)
             with watching(gauge.told):
-                execution = hamlet_core.execute(text, table, schema=schema, **sharing)
+                execution = hamlet_core.execute(text, table, schema=schema, threads=None, **sharing)
             click.echo(visible("\n" + "\n".join(decided_lines(execution, cost_model))))
 
 

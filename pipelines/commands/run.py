@@ -58,6 +58,10 @@ Examples:
 )
 @format_option
 @click.option(
+    "--threads", metavar="N", type=click.IntRange(min=1),
+    help="How many threads compute; changes no answer.  [default: HAMLET_THREADS, or all cores]",
+)  # fmt: skip
+@click.option(
     "--plot", metavar="FILE", type=click.Path(dir_okay=False),
     help="Draw the results into FILE, a .png or .svg: funnels step by step, other queries over time.",
 )  # fmt: skip
@@ -93,6 +97,7 @@ def run(
     queries: tuple[str, ...],
     wide: bool,
     format_: str,
+    threads: int | None,
     plot: str | None,
     out: str | None,
     limit: int,
@@ -130,7 +135,7 @@ def run(
             options = {"engine": chosen, "arithmetic": arithmetic, **sharing}
             gauge.begin("computing", "events", table.num_rows)
             with watching(gauge.told):
-                results = hamlet_core.run(asked, table, schema=schema, **options)
+                results = hamlet_core.run(asked, table, schema=schema, threads=threads, **options)
         if plot is not None:
             gauge.begin("drawing results")
             _plot(plot, asked, results)

@@ -42,6 +42,7 @@ FORBIDDEN = {
 LAYERS = {
     "hamlet_core": (
         ("errors", "progress"),
+        ("threads",),
         ("instants", "language", "sharing", "windows"),
         ("table",),
         ("predicates", "streams"),

@@ -7,9 +7,12 @@ MIN and MAX, and once more modulo as many primes as the scaled numbers say its d
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from hamlet_core.algebra.aggregates import LATTICE, Component, Role
 from hamlet_core.algebra.arithmetic import PRIME
@@ -22,7 +25,7 @@ from hamlet_core.engines.hamlet.accumulators import (
 )
 from hamlet_core.engines.hamlet.arithmetics import Lattice, Scaled
 from hamlet_core.engines.hamlet.bursts.fold import burst_jobs
-from hamlet_core.engines.hamlet.graphlets.log import log_of
+from hamlet_core.engines.hamlet.graphlets.log import Decided, log_of
 from hamlet_core.engines.hamlet.input.chunks import Chunk, Limits, chunks
 from hamlet_core.engines.hamlet.input.query_class import QueryClass, class_events, classes_of, reads_nothing
 from hamlet_core.engines.hamlet.jit.order import in_order, is_backwards
@@ -39,10 +42,13 @@ from hamlet_core.results.totals import Totals, joined_totals
 from hamlet_core.sharing.log import summarised
 from hamlet_core.sharing.options import Sharing
 from hamlet_core.table.encode import Stream
+from hamlet_core.threads import Crew, Piece
 from hamlet_core.windows import WindowSpec
 
 MOST_DECISIONS = 1 << 16
 """Rows of the log of a run, about: more are added up."""
+ALONE = 1 << 16
+"""Fewer events are folded by one thread before another has begun, about."""
 
 
 def fold_prefixes(
@@ -52,12 +58,13 @@ def fold_prefixes(
     work: Work,
     text: str,
     progress: Progress,
+    threads: int = 1,
 ) -> tuple[dict[int, Totals], list[int]]:
     """Totals, by place, of queries with a matching mode, or with aggregates over partitions; adds to `work`.
 
     And the places of those with a number beyond the 64 bits that this kernel has.
     """
-    found = dict(fold_by_prefixes(windowed, stream, arithmetic, work, text, progress))
+    found = dict(fold_by_prefixes(windowed, stream, arithmetic, work, text, progress, threads))
     return found, [place for place in range(len(windowed)) if place not in found]
 
 
@@ -72,6 +79,7 @@ def fold_workload(
     windows: str = "auto",
     limits: Limits = Limits(),
     sharing: Sharing = Sharing(),
+    threads: int = 1,
 ) -> Iterator[list[Totals]]:
     """Totals of every query, in order, chunk by chunk of the stream; adds to `work` what the kernels did.
 
@@ -80,44 +88,75 @@ def fold_workload(
     Forced for measurements: `closed_form` False folds every event of a burst; `windows` "lanes" or "panes" decides
     how sliding windows are folded (patterns that have no pane maps keep lanes).
 
-    `sharing`: how it is decided who shares what.
+    `sharing`: how it is decided who shares what. `threads`: how many classes of chunks are folded at once; where the stream
+    is cut does not depend on it, and so no bit of the answer does.
 
     No events are folded in every way: that compiles all kernels that events might need, before there are any.
     """
-    ways = (windows,) if len(stream) or windows != "auto" else ("panes", "lanes")
     specs = [query.spec for query in windowed]
-    progress, before = Progress.over(len(stream)), 0
+    progress = Progress.over(len(stream))
     classes = classes_of([query.analysed for query in windowed])
+    every = [own for whole in classes for own in (whole, *whole.rest)]
+    ways = (windows,) if len(stream) or windows != "auto" else ("panes", "lanes")
+    crew = Crew(threads if len(stream) >= ALONE else 1)
     progress.at(0.0)
-    for chunk in chunks(stream, specs, bytes_per_event(windowed, classes), limits):
-        for way in in_order(ways):
-            passes = [
-                prepare(own, specs, chunk, text, closed_form=closed_form, windows=way, sharing=sharing)
-                for whole in classes
-                for own in (whole, *whole.rest)
-                if not reads_nothing(own, chunk.stream)
-            ]
-            found: dict[int, list[Totals]] = {}
-            here = progress.between(before / max(len(stream), 1), chunk.until / max(len(stream), 1))
-            for number, own in enumerate(in_order(passes)):
-                for place, one in _fold(windowed, own, arithmetic, here.part(number, len(passes))):
-                    found.setdefault(place, []).append(one)
-            here.at(1.0)
+
+    def piece(chunk: Chunk, own: QueryClass, way: str, share: float) -> Piece[_Folded]:
+        def fold(here: Progress) -> _Folded:
+            force = {"closed_form": closed_form, "windows": way, "sharing": sharing, "crew": crew}
+            passes = prepare(own, specs, chunk, text, **force)
+            return _Folded.of(passes, dict(_fold(windowed, passes, arithmetic, here)))
+
+        return Piece(fold, share)
+
+    cut, pieces, before = list(chunks(stream, specs, bytes_per_event(windowed, classes), limits)), [], 0
+    for chunk in cut:
+        read = [own for own in every if not reads_nothing(own, chunk.stream)]
+        share = (chunk.until - before) / max(len(stream), 1) / max(len(read), 1)
+        pieces.append([piece(chunk, own, way, share) for way in in_order(ways) for own in in_order(read)])
         before = chunk.until
-        for own in passes:
-            work.matched_events += own.matched
-            work.kernel_events += own.folded
-            work.bursts += own.bursts
-            work.undecided_events += own.undecided
-            for decided in own.decided:
-                decided.add_to(work)
-            names = [one.query.name for one in own.own.queries]
-            work.decisions.append(
-                log_of(own.decided, names, own.own.partition, own.events.partitioning, own.stream)
-            )
-        if sum(map(len, work.decisions)) > 2 * MOST_DECISIONS:
-            work.decisions[:] = [summarised(decision_table(work.decisions), MOST_DECISIONS)]
-        yield [joined_totals(found[place]) for place in range(len(windowed))]
+    with crew:
+        folded = crew.each(chain.from_iterable(pieces), progress)
+        for own in pieces:
+            found: dict[int, list[Totals]] = {}
+            for one in islice(folded, len(own)):
+                for place, totals_ in one.totals.items():
+                    found.setdefault(place, []).append(totals_)
+                one.add_to(work)
+            if sum(map(len, work.decisions)) > 2 * MOST_DECISIONS:
+                work.decisions[:] = [summarised(decision_table(work.decisions), MOST_DECISIONS)]
+            yield [joined_totals(found[place]) for place in range(len(windowed))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Folded:
+    """What a class comes to in a chunk: totals by place of the query, what the kernels did, and the log."""
+
+    totals: dict[int, Totals]
+    matched: int
+    events: int
+    bursts: int
+    undecided: int
+    decided: Sequence[Decided]
+    log: pa.Table
+
+    @classmethod
+    def of(cls, passes: ClassPasses, totals: dict[int, Totals]) -> _Folded:
+        names = [one.query.name for one in passes.own.queries]
+        log = log_of(passes.decided, names, passes.own.partition, passes.events.partitioning, passes.stream)
+        return cls(
+            totals, passes.matched, passes.folded, passes.bursts, passes.undecided, passes.decided, log
+        )
+
+    def add_to(self, work: Work) -> None:
+        """Count what was done."""
+        work.matched_events += self.matched
+        work.kernel_events += self.events
+        work.bursts += self.bursts
+        work.undecided_events += self.undecided
+        for decided in self.decided:
+            decided.add_to(work)
+        work.decisions.append(self.log)
 
 
 def _fold(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +21,7 @@ from hamlet_core.engines.hamlet.bursts.fold import Done, Rows
 from hamlet_core.engines.hamlet.bursts.program import bursts_fold
 from hamlet_core.engines.hamlet.bursts.tables import BurstProgram
 from hamlet_core.engines.hamlet.events.fold import (
+    Folded,
     Workload,
     adjacent_conditions,
     fold_events_class,
@@ -41,7 +44,12 @@ from hamlet_core.predicates.pairs import compile_pairs
 from hamlet_core.progress import UNWATCHED, Progress
 from hamlet_core.sharing.options import Sharing
 from hamlet_core.table.encode import Stream
+from hamlet_core.threads import Crew, Piece, alone
 from hamlet_core.windows import Panes
+
+PART = 1 << 19
+"""Events, added over windows, of a part that a thread folds, and """
+MOST_PARTS = 8
 
 Results: TypeAlias = list[list[Any]]
 """By accumulator and component: an array per row of the accumulator's windows (for scaled numbers a pair of them)."""
@@ -67,6 +75,7 @@ class ClassPasses:
     windows: str = "auto"
     """How sliding windows are folded: see `Sliding`."""
     sharing: Sharing = Sharing()
+    crew: Crew = field(default_factory=alone)
     matched: int = 0
     """Events that kernels had to fold in the first pass, and `folded` those that they did fold."""
     folded: int = 0
@@ -241,52 +250,28 @@ class ClassPasses:
             tuple(self.events.codes),
         )
         programs = self.own.programs
-        if key not in programs:
-            programs[key] = bursts.burst_program(
-                accumulators, specs, self.events, self.jobs, share=self.sharing.equals
-            )
+        with self.own.making:
+            if key not in programs:
+                programs[key] = bursts.burst_program(
+                    accumulators, specs, self.events, self.jobs, share=self.sharing.equals
+                )
         program: BurstProgram = programs[key]
         return program
 
     # --- the event kernel ---------------------------------------------------------------------
 
     def _events(self, workload: Workload, values: Any, arithmetic: Arithmetic) -> Results:
-        accumulators = workload.accumulators
-        if isinstance(arithmetic, Residues):
-            numbers = fold_residues(workload, values, arithmetic.all()).numbers
-            return _columns(accumulators, lambda place: numbers[:, place])
-        if isinstance(arithmetic, Lattice):
-            keys = fold_events_class(workload, values, arithmetic.arena).numbers.key
-            return _columns(accumulators, lambda place: keys[:, place])
-        mantissa, exponent = self._scaled(workload, values)
-        return _columns(accumulators, lambda place: (mantissa[:, place], exponent[:, place]))
-
-    def _scaled(self, workload: Workload, values: Any) -> tuple[Any, Any]:
-        """Doubles first; windows whose totals leave their range are folded again, scaled.
-
-        So are no windows at all: that compiles the kernel.
-        """
-        first, second = workload.progress.part(0, 2), workload.progress.part(1, 2)
-        if is_backwards():
-            fold_events_class(workload, values, Scaled().arena)
-        plain = fold_events_class(
-            replace(workload, progress=first), values, lambda size: PlainNumbers(np.zeros(size))
-        )
-        if not self.counted:
-            self.folded += plain.events
+        """Part by part: where windows are parted does not depend on how many threads there are."""
+        parts, into = _parts(workload)
+        pieces = [Piece(partial(_folded, part, values, arithmetic), 1 / len(parts)) for part in parts]
+        done = list(self.crew.each(pieces, workload.progress))
+        if not self.counted and isinstance(arithmetic, Scaled):
             self.matched += self._within(workload.jobs)
-            self.undecided += plain.undecided
-            self.decided += [Decided(*one, workload.pane, workload.origin) for one in plain.decided]
-        mantissa, exponent = np.frexp(plain.numbers.value)
-        exponent = np.where(mantissa == 0.0, ZERO_EXPONENT, exponent.astype(np.int64))
-        if len(plain.lost) and not plain.lost.any():
-            return mantissa, exponent
-        again = np.isin(workload.jobs.row, workload.jobs.row[plain.lost])
-        jobs = Jobs(*(one[again] for one in workload.jobs))
-        scaled = fold_events_class(replace(workload, jobs=jobs, progress=second), values, Scaled().arena)
-        rows = np.unique(jobs.row)
-        mantissa[rows], exponent[rows] = scaled.numbers.mantissa[rows], scaled.numbers.exponent[rows]
-        return mantissa, exponent
+            for one in done:
+                self.folded += one.events
+                self.undecided += one.undecided
+                self.decided += [Decided(*two, workload.pane, workload.origin) for two in one.decided]
+        return [_joined(own, into, arithmetic) for own in zip(*(one.results for one in done), strict=True)]
 
     def _workload(self, accumulators: Sequence[Accumulator], spec: int) -> Workload:
         own = self.jobs.own(spec)
@@ -304,6 +289,7 @@ class ClassPasses:
             Panes.of([self.jobs.specs[spec]]).length,
             self.jobs.specs[spec].origin,
             self.own.programs,
+            self.own.making,
         )
 
     def _within(self, jobs: Jobs) -> int:
@@ -320,6 +306,87 @@ class ClassPasses:
 def _put(found: Results, places: Sequence[int], results: Results) -> None:
     for place, own in zip(places, results, strict=True):
         found[place] = own
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What some windows come to, and of a pass in scaled numbers what the kernel did: see `Folded`."""
+
+    results: Results
+    events: int = 0
+    undecided: int = 0
+    decided: Sequence[tuple[Any, Any]] = ()
+
+
+def _parts(workload: Workload) -> tuple[list[Workload], Any]:
+    """The windows in parts that follow one another, each long enough to learn in it who shares; and of the rows of all parts,
+    one part behind the other, which rows they add to (None: there is one part).
+    """
+    jobs, events = workload.jobs, np.cumsum(workload.jobs.last - workload.jobs.first)
+    count = min(MOST_PARTS, int(events[-1]) // PART) if len(events) else 1
+    if count <= 1:
+        return [workload], None
+    cuts = 1 + np.searchsorted(events, events[-1] * np.arange(1, count) / count)
+    for place, cut in enumerate(cuts.tolist()):  # windows over the same events are folded once
+        same = (jobs.first[cut:] == jobs.first[cut - 1]) & (jobs.last[cut:] == jobs.last[cut - 1])
+        cuts[place] = cut + (len(same) if same.all() else int(same.argmin()))
+    found, into = [], []
+    for first, last in pairwise(sorted({0, *cuts.tolist(), len(events)})):
+        own, row = np.unique(jobs.row[first:last], return_inverse=True)
+        part = Jobs(jobs.first[first:last], jobs.last[first:last], row)
+        found.append(replace(workload, jobs=part, rows=len(own)))
+        into.append(own)
+    return found, np.concatenate(into)
+
+
+def _folded(workload: Workload, values: Any, arithmetic: Arithmetic, progress: Progress) -> _Part:
+    """One part, in one thread."""
+    workload, accumulators = replace(workload, progress=progress), workload.accumulators
+    if isinstance(arithmetic, Residues):
+        numbers = fold_residues(workload, values, arithmetic.all()).numbers
+        return _Part(_columns(accumulators, lambda place: numbers[:, place]))
+    if isinstance(arithmetic, Lattice):
+        keys = fold_events_class(workload, values, arithmetic.arena).numbers.key
+        return _Part(_columns(accumulators, lambda place: keys[:, place]))
+    plain, mantissa, exponent = _scaled(workload, values)
+    results = _columns(accumulators, lambda place: (mantissa[:, place], exponent[:, place]))
+    return _Part(results, plain.events, plain.undecided, plain.decided)
+
+
+def _scaled(workload: Workload, values: Any) -> tuple[Folded, Any, Any]:
+    """Doubles first; windows whose totals leave their range are folded again, scaled.
+
+    So are no windows at all: that compiles the kernel.
+    """
+    first, second = workload.progress.part(0, 2), workload.progress.part(1, 2)
+    if is_backwards():
+        fold_events_class(workload, values, Scaled().arena)
+    plain = fold_events_class(
+        replace(workload, progress=first), values, lambda size: PlainNumbers(np.zeros(size))
+    )
+    mantissa, exponent = np.frexp(plain.numbers.value)
+    exponent = np.where(mantissa == 0.0, ZERO_EXPONENT, exponent.astype(np.int64))
+    if len(plain.lost) and not plain.lost.any():
+        return plain, mantissa, exponent
+    again = np.isin(workload.jobs.row, workload.jobs.row[plain.lost])
+    jobs = Jobs(*(one[again] for one in workload.jobs))
+    scaled = fold_events_class(replace(workload, jobs=jobs, progress=second), values, Scaled().arena)
+    rows = np.unique(jobs.row)
+    mantissa[rows], exponent[rows] = scaled.numbers.mantissa[rows], scaled.numbers.exponent[rows]
+    return plain, mantissa, exponent
+
+
+def _joined(parts: Sequence[list[Any]], into: Any, arithmetic: Arithmetic) -> list[Any]:
+    """Results of an accumulator from those of parts; see `_parts`."""
+    if into is None:
+        return parts[0]
+    return [added_up(_behind(one), into, arithmetic) for one in zip(*parts, strict=True)]
+
+
+def _behind(parts: Sequence[Any]) -> Any:
+    if isinstance(parts[0], tuple):
+        return tuple(map(np.concatenate, zip(*parts, strict=True)))
+    return np.concatenate(parts)
 
 
 def _columns(accumulators: Sequence[Accumulator], read: Callable[[int], Any]) -> Results:

@@ -136,6 +136,7 @@ class Working:
             cost_model=options.cost_model,
             choice=options.choice,
             arithmetic=options.arithmetic,
+            threads=1,
         )
         yield from self.rows_of_part(part, span)
 

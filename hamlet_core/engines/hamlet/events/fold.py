@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
+from threading import Lock
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -74,7 +75,8 @@ class Workload:
     """Ticks of a pane, by whose borders bursts end; 0: none but the windows'."""
     origin: int = 0
     programs: dict[Any, Any] = field(default_factory=dict)
-    """Mutable: programs that folds of equal accumulators have in common."""
+    """Mutable: programs that folds of equal accumulators have in common, and `making`, held by the thread that makes one."""
+    making: Lock = field(default_factory=Lock, compare=False)
     progress: Progress = UNWATCHED
 
 
@@ -217,9 +219,10 @@ def _plan(workload: Workload, resting: frozenset[int]) -> tuple[npt.NDArray[np.i
     builder = _builder(workload)
     pairs = workload.pairs  # how conditions are tested depends on what the columns of a chunk hold
     key = resting, pairs.starts.tobytes(), pairs.code.tobytes()
-    if key not in builder.made:
-        program, groups = event_program(builder, pairs, resting)
-        builder.made[key] = _read_only(packed(program)), groups
+    with workload.making:
+        if key not in builder.made:
+            program, groups = event_program(builder, pairs, resting)
+            builder.made[key] = _read_only(packed(program)), groups
     return builder.made[key]
 
 
@@ -229,15 +232,16 @@ def _builder(workload: Workload) -> Builder:
     sharing, programs = replace(workload.sharing, log=False), workload.programs
     accumulators = tuple(accumulator.key for accumulator in workload.accumulators)
     key = accumulators, tuple(workload.codes), room, sharing
-    if key not in programs:
-        programs[key] = sharing_builder(
-            workload.accumulators,
-            workload.codes,
-            workload.predicates,
-            workload.conditions,
-            room,
-            sharing,
-        )
+    with workload.making:
+        if key not in programs:
+            programs[key] = sharing_builder(
+                workload.accumulators,
+                workload.codes,
+                workload.predicates,
+                workload.conditions,
+                room,
+                sharing,
+            )
     builder: Builder = programs[key]
     return builder
 

@@ -24,6 +24,7 @@ class Limits:
     """Made of the events."""
     rows: int = 20_000
     """Windows of all queries, without groups."""
+    events: int = 1 << 22
     overlap: int = 4
     """A chunk is so many times as long as the longest window where windows overlap: few events are read twice."""
 
@@ -70,7 +71,9 @@ def _cuts(stream: Stream, specs: Sequence[WindowSpec], bytes_per_event: int, lim
     if not len(time) or not specs:
         return
     last = int(time[-1])
-    room = limits.bytes // bytes_per_event if bytes_per_event else len(time)
+    room = _even(
+        len(time), min(limits.events, limits.bytes // bytes_per_event if bytes_per_event else len(time))
+    )
     ticks = int(limits.rows / sum(1 / spec.slide for spec in specs))
     few = int(limits.rows / sum(spec.within / spec.slide + 1 for spec in specs))
     longest = max(spec.within for spec in specs)
@@ -91,6 +94,14 @@ def _cuts(stream: Stream, specs: Sequence[WindowSpec], bytes_per_event: int, lim
             return
         yield cut
         place = int(np.searchsorted(time, cut))
+
+
+def _even(events: int, most: int) -> int:
+    """Events of each of an even number of chunks, which two threads then share equally; all, if one chunk has room for them."""
+    if events <= most:
+        return events
+    count = -(-events // max(most, 1))
+    return -(-events // (count + count % 2))
 
 
 def _from(spec: WindowSpec, time: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,8 @@ class QueryClass:
     """Some of the queries, for the events that they read and that this class does not."""
     programs: dict[Any, Any] = field(default_factory=dict)
     """Mutable: tables that chunks of the stream have in common."""
+    making: Lock = field(default_factory=Lock, compare=False)
+    """Held by the thread that makes one of these, so that each is made once."""
 
     @property
     def partition(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from hamlet_core.engines.hamlet.input.query_class import ClassEvents, class_even
 from hamlet_core.engines.hamlet.prefixes.kernel import fold_prefixes
 from hamlet_core.engines.hamlet.prefixes.lanes.fold import fold_together, lanes_at_once
 from hamlet_core.engines.hamlet.prefixes.lanes.program import Conditions, Member, StepBuilder, shape_of
+from hamlet_core.engines.hamlet.prefixes.parts import in_parts, parts_of
 from hamlet_core.engines.hamlet.prefixes.program import (
     Columns,
     Layout,
@@ -40,6 +41,7 @@ from hamlet_core.results.counters import Work
 from hamlet_core.results.totals import Totals
 from hamlet_core.table.encode import Stream
 from hamlet_core.template.prefixes import folds, reads, why_by_itself
+from hamlet_core.threads import Crew
 
 ROOM = 256
 """Prefixes that there is room for at first; more where it is too little."""
@@ -52,26 +54,28 @@ def fold_by_prefixes(
     work: Work,
     text: str,
     progress: Progress,
+    threads: int = 1,
 ) -> Iterator[tuple[int, Totals]]:
-    """Totals by place of the query; there are none of queries with a number beyond 64 bits."""
+    """Totals by place of the query; there are none of queries with a number beyond 64 bits. So many threads fold."""
     alike: dict[tuple[frozenset[str], frozenset[str]], list[int]] = {}
     for place, one in enumerate(windowed):
         alike.setdefault(reads(one.analysed), []).append(place)
     done = 0
-    for places in alike.values():
-        (own,) = classes_of([windowed[place].analysed for place in places])
-        events = class_events(own, stream, text)
-        jobs = burst_jobs(events, tuple(dict.fromkeys(windowed[place].spec for place in places)))
-        numbers, numbered = adjacent_conditions(own.queries)
-        pairs, ordered = compile_pairs(numbers, stream.columns, unit=stream.unit, text=text)
-        shared = _Shared(stream, events, jobs, Conditions(numbered, pairs, ordered), arithmetic)
-        for together in folds([windowed[place].analysed for place in places]):
-            for query, totals in shared.totals([(query, windowed[places[query]]) for query in together]):
-                work.matched_events += events.matched
-                work.kernel_events += events.matched
-                yield places[query], totals
-            done += len(together)
-            progress.at(done / len(windowed))
+    with Crew(threads) as crew:
+        for places in alike.values():
+            (own,) = classes_of([windowed[place].analysed for place in places])
+            events = class_events(own, stream, text)
+            jobs = burst_jobs(events, tuple(dict.fromkeys(windowed[place].spec for place in places)))
+            numbers, numbered = adjacent_conditions(own.queries)
+            pairs, ordered = compile_pairs(numbers, stream.columns, unit=stream.unit, text=text)
+            shared = _Shared(stream, events, jobs, Conditions(numbered, pairs, ordered), arithmetic, crew)
+            for together in folds([windowed[place].analysed for place in places]):
+                for query, totals in shared.totals([(query, windowed[places[query]]) for query in together]):
+                    work.matched_events += events.matched
+                    work.kernel_events += events.matched
+                    yield places[query], totals
+                done += len(together)
+                progress.at(done / len(windowed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ class _Shared:
     jobs: BurstJobs
     conditions: Conditions
     arithmetic: str
+    crew: Crew
 
     def totals(self, queries: Sequence[tuple[int, WindowedQuery]]) -> Iterator[tuple[int, Totals]]:
         """Of queries that go together, by their places in the class; of none whose numbers 64 bits cannot hold."""
@@ -115,7 +120,10 @@ class _Shared:
         spec, jobs = self._jobs(queries[0][1])
         rows = len(self.jobs.rows[spec].index)
         events, pairs = self.events.events, self.conditions.pairs
-        found = fold_together(steps, shape, lanes, events, pairs, _values(columns), jobs, rows)
+        parts = parts_of(jobs, self.crew.threads)
+        found = fold_together(
+            steps, shape, lanes, events, pairs, _values(columns), parts, rows, crew=self.crew
+        )
         if found is None:
             return None
         return [
@@ -155,17 +163,23 @@ class _Shared:
     ) -> bool:
         """Whether the kernel could; with more room for prefixes as long as there is too little."""
         width, values = len(layout.least), _values(columns)
-        trends = Trends(np.zeros((3, width), np.int64), np.zeros((3, layout.doubles)), np.zeros(3, np.bool_))
-        starts = np.zeros((2, len(program.negated_bit)), np.int64)
-        begin, room, state = 0, ROOM, FULL
-        while state == FULL:
-            waiting, ended = (_room(room, slots, width, layout.doubles) for _ in range(2))
-            fold = Fold(
-                program, self.events.events, self.conditions.pairs, values, waiting, ended, trends, starts
+
+        def fits(own: Jobs) -> bool:
+            trends = Trends(
+                np.zeros((3, width), np.int64), np.zeros((3, layout.doubles)), np.zeros(3, np.bool_)
             )
-            begin, state = fold_prefixes(fold, jobs, found, begin)
-            room *= 4
-        return bool(state == DONE)
+            starts = np.zeros((2, len(program.negated_bit)), np.int64)
+            begin, room, state = 0, ROOM, FULL
+            while state == FULL:
+                waiting, ended = (_room(room, slots, width, layout.doubles) for _ in range(2))
+                fold = Fold(
+                    program, self.events.events, self.conditions.pairs, values, waiting, ended, trends, starts
+                )
+                begin, state = fold_prefixes(fold, own, found, begin)
+                room *= 4
+            return bool(state == DONE)
+
+        return in_parts(fits, parts_of(jobs, self.crew.threads), self.crew)
 
 
 def _values(columns: Columns) -> Values:

@@ -19,7 +19,9 @@ from hamlet_core.engines.hamlet.prefixes.lanes.tables import (
     Steps,
     Trends,
 )
+from hamlet_core.engines.hamlet.prefixes.parts import in_parts
 from hamlet_core.engines.hamlet.prefixes.tables import DONE, FULL, NEUTRAL, Found, Values
+from hamlet_core.threads import Crew
 
 ROOM = 64
 """Prefixes that there is room for at first; more where it is too little."""
@@ -41,27 +43,36 @@ def fold_together(
     events: Any,
     pairs: Any,
     values: Values,
-    jobs: Jobs,
+    jobs: Sequence[Jobs],
     rows: int,
+    *,
+    crew: Crew,
 ) -> list[Found] | None:
-    """What is found of each query, by its lane; None where 64 bits cannot hold a number of one of them."""
+    """What is found of each query, by its lane; None where 64 bits cannot hold a number of one of them.
+
+    `jobs`: windows that different threads fold, and no two of which add to one row.
+    """
     width = steps.starting.shape[1]
     found = _rows(shape, width, rows)
-    begin, room, state = 0, ROOM, FULL
-    while state == FULL:
-        fold = Fold(
-            steps,
-            events,
-            pairs,
-            values,
-            _room(room + len(steps.kind), width, shape),
-            _room(room, width, shape),
-            _places(len(steps.kind), room),
-            _trends(len(steps.kind), width, shape),
-        )
-        begin, state = fold_lanes(fold, jobs, found, begin)
-        room *= 4
-    if state != DONE:
+
+    def fits(own: Jobs) -> bool:
+        begin, room, state = 0, ROOM, FULL
+        while state == FULL:
+            fold = Fold(
+                steps,
+                events,
+                pairs,
+                values,
+                _room(room + len(steps.kind), width, shape),
+                _room(room, width, shape),
+                _places(len(steps.kind), room),
+                _trends(len(steps.kind), width, shape),
+            )
+            begin, state = fold_lanes(fold, own, found, begin)
+            room *= 4
+        return bool(state == DONE)
+
+    if not in_parts(fits, jobs, crew):
         return None
     if shape.least[0]:  # nobody asks for the number of trends: it is one for each partition that has any
         found.integers[:, 0, :] = found.partitions
