@@ -6,7 +6,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 from threading import Condition, Thread, get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -59,10 +58,10 @@ def _cores() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Piece(Generic[T]):
-    """Something to do, which tells how far it is, and what share of the whole it is."""
+    """Something to do, which tells how far it is, and what share of the whole it is, where that is known."""
 
     work: Callable[[Progress], T]
-    share: float
+    share: float = 0.0
 
 
 class Crew:
@@ -73,6 +72,7 @@ class Crew:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
+        self.ahead = AHEAD * threads if threads > 1 else 1
         self.stopped = False
         self.changed = Condition()
         """Notified when there is something to do, when something is done, and at the end; held to look at `open`."""
@@ -94,12 +94,14 @@ class Crew:
             other.join()
 
     def each(self, pieces: Iterable[Piece[T]], progress: Progress = UNWATCHED) -> Iterator[T]:
-        """What the pieces come to, in their order. Progress is told by the caller's thread alone."""
-        coming, offered = iter(pieces), _Offered[T](progress)
+        """What the pieces come to, in their order, and then what `pieces` raises. The caller's thread alone tells progress."""
+        offered = _Offered[T](progress, iter(pieces))
         while True:
-            for piece in islice(coming, AHEAD * self.threads - len(offered.tasks)):
+            while len(offered.tasks) < self.ahead and (piece := offered.coming()) is not None:
                 self._offer(offered.add(piece, self))
             if not offered.tasks:
+                if offered.failure is not None:
+                    raise offered.failure
                 return
             first = offered.tasks[0]
             while not first.done:
@@ -147,9 +149,20 @@ class _Offered(Generic[T]):
     """Mutable: the pieces of one caller that it does not have yet, and how much of all of them is done."""
 
     progress: Progress
+    pieces: Iterator[Piece[T]]
     tasks: deque[_Task[T]] = field(default_factory=deque)
     past: float = 0.0
     caller: int = field(default_factory=get_ident)
+    failure: Exception | None = None
+    """Of whoever makes the pieces."""
+
+    def coming(self) -> Piece[T] | None:
+        """The next piece, if there is one."""
+        try:
+            return next(self.pieces, None) if self.failure is None else None
+        except Exception as error:  # noqa: BLE001 - raised in its place
+            self.failure = error
+            return None
 
     def add(self, piece: Piece[T], crew: Crew) -> _Task[T]:
         """A piece more."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hamlet_core import EventSchema, Workload
+    from hamlet_core.threads import Crew
     from pipelines.reading import AllRows, ColumnOptions
     from pipelines.showing.gauge import Gauge
 
@@ -110,6 +111,7 @@ def run(
     import hamlet_core
     from hamlet_core.describe.warnings import advice
     from hamlet_core.progress import watching
+    from hamlet_core.threads import Crew, threads_of
     from pipelines.showing.output import check_output, write
 
     schema = schema_of(columns)
@@ -119,8 +121,8 @@ def run(
         _check_wide(asked, format_, why)
     if plot is not None:
         _check_plot(plot, why)
-    with going_on() as gauge:
-        table = _events(asked, events_at(events), columns, schema, on_bad_rows, gauge)
+    with going_on() as gauge, Crew(threads_of(threads)) as crew:
+        table = _events(asked, events_at(events), columns, schema, on_bad_rows, gauge, crew)
         if why is not None:
             gauge.begin("listing trends")
             _why(asked, table, schema, why, format_, limit)
@@ -178,6 +180,7 @@ def _events(
     schema: EventSchema,
     on_bad_rows: str,
     gauge: Gauge,
+    crew: Crew,
 ) -> pa.Table | None:
     """All good rows of the files; None if no file has even a header."""
     import hamlet_core
@@ -186,14 +189,15 @@ def _events(
     gauge.begin("looking for files")
     files, plans = discover(path), hamlet_core.plan(workload)
     with reading(gauge, files, "looking at columns"):
-        found = merge(evidence(file, columns) for file in files)
+        found = merge(evidence(file, columns, crew) for file in files)
     numbers = {name for query in plans for name in query.numeric_columns}
     types = decide(found, columns, numbers)
     if types.names:
         with explained(about_texts(found, types, numbers)):
             hamlet_core.check_columns(workload, types, schema)
     with reading(gauge, files, "reading events"):
-        rows = read_all(files, types, columns, frozenset(name for query in plans for name in query.columns))
+        wanted = frozenset(name for query in plans for name in query.columns)
+        rows = read_all(files, types, columns, wanted, crew=crew)
     _judge(rows, on_bad_rows)
     if not types.names:
         click.echo("No columns and no rows in the files.", err=True)

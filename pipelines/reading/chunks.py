@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,11 @@ class Chunk:
     columns: Mapping[str, pa.Array | Sequence[object]]
     broken: tuple[BrokenRecord, ...]
     raw: Callable[[int], str]
+
+    def after(self, records: int) -> Chunk:
+        """The same behind so many records."""
+        broken = tuple(replace(one, number=one.number + records) for one in self.broken)
+        return replace(self, numbers=self.numbers + records, broken=broken)
 
 
 class UnreadableFileError(Exception):

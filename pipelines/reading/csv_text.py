@@ -7,6 +7,7 @@ import io
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import BinaryIO
 
 import numpy as np
@@ -15,6 +16,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from hamlet_core.errors import InvariantError
+from hamlet_core.progress import Progress
+from hamlet_core.threads import Crew, Piece, alone
 from pipelines.reading.chunks import BrokenRecord, Chunk, Numbers, UnreadableFileError, shown
 from pipelines.reading.csv_records import BLOCK_BYTES, Block, Records, blocks, split
 from pipelines.reading.decoding import open_text
@@ -35,8 +38,10 @@ class Header:
     rest: bytes
 
 
-def read_csv(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Chunk]:
+def read_csv(path: str, block_bytes: int = BLOCK_BYTES, crew: Crew | None = None) -> Iterator[Chunk]:
     """Yield the chunks of a file; an empty one gives none, one with a header only gives its empty columns.
+
+    A crew parses several blocks at once.
 
     Raises `UnreadableFileError` if the file is not CSV in UTF-8, or in UTF-16 with its mark, with a header.
     """
@@ -46,10 +51,11 @@ def read_csv(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Chunk]:
             return
         first = 1
         yield _typed_nothing(header)
-        for block in blocks(stream, header.delimiter, header.rest, block_bytes):
-            chunk, count = _chunk(block, header, first)
+        cut = blocks(stream, header.delimiter, header.rest, block_bytes)
+        parsed = (Piece(partial(_chunk, block, header)) for block in cut)
+        for chunk, count in (crew or alone()).each(parsed):
+            yield chunk.after(first - 1)
             first += count
-            yield chunk
 
 
 def read_header(stream: BinaryIO, block_bytes: int = BLOCK_BYTES) -> Header | None:
@@ -115,11 +121,11 @@ def _typed_nothing(header: Header) -> Chunk:
     return Chunk(np.zeros(0, dtype=np.int64), dict.fromkeys(header.names, nothing), (), str)
 
 
-def _chunk(block: Block, header: Header, first: int) -> tuple[Chunk, int]:
-    """A block as a chunk, and how many records it has."""
+def _chunk(block: Block, header: Header, _: Progress) -> tuple[Chunk, int]:
+    """A block as a chunk, its records numbered from 1, and how many they are."""
     try:
         if block.records is None:
-            return _clean_chunk(block, header, first)
+            return _clean_chunk(block, header)
     except pa.ArrowInvalid:
         pass  # Some record is ragged: find out which.
     records = split(block, header.delimiter)
@@ -130,16 +136,16 @@ def _chunk(block: Block, header: Header, first: int) -> tuple[Chunk, int]:
         raise InvariantError(
             f"reading CSV: {int(good.sum())} records were split, {table.num_rows} parsed", code="E901"
         )
-    numbers = np.arange(first, first + len(good), dtype=np.int64)
-    broken = tuple(_broken(records, int(place), first, header) for place in np.flatnonzero(~good))
+    numbers = np.arange(1, 1 + len(good), dtype=np.int64)
+    broken = tuple(_broken(records, int(place), header) for place in np.flatnonzero(~good))
     raw = _RawText(block, header.delimiter, np.flatnonzero(good), records)
     return Chunk(numbers[good], _columns(table), broken, raw), len(good)
 
 
-def _clean_chunk(block: Block, header: Header, first: int) -> tuple[Chunk, int]:
+def _clean_chunk(block: Block, header: Header) -> tuple[Chunk, int]:
     """The fast way: Arrow parses all of it; raises `ArrowInvalid` if a record is ragged."""
     table = _parse(block.data, header)
-    numbers: Numbers = np.arange(first, first + table.num_rows, dtype=np.int64)
+    numbers: Numbers = np.arange(1, 1 + table.num_rows, dtype=np.int64)
     raw = _RawText(block, header.delimiter, None, None)
     return Chunk(numbers, _columns(table), (), raw), table.num_rows
 
@@ -166,7 +172,7 @@ def _parse(data: bytes, header: Header) -> pa.Table:
     )
 
 
-def _broken(records: Records, place: int, first: int, header: Header) -> BrokenRecord:
+def _broken(records: Records, place: int, header: Header) -> BrokenRecord:
     """Say what is wrong with a record whose fields do not fit the header."""
     fields, wanted = int(records.fields[place]), len(header.names)
     raw = shown(records.text(place))
@@ -179,7 +185,7 @@ def _broken(records: Records, place: int, first: int, header: Header) -> BrokenR
         )
     else:
         reason, text = Reason.TOO_FEW_FIELDS, f"{fields} fields where the header has {wanted}"
-    return BrokenRecord(first + place, raw, reason, text)
+    return BrokenRecord(1 + place, raw, reason, text)
 
 
 @dataclass(slots=True)

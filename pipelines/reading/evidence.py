@@ -5,11 +5,15 @@ A text file gives counts of what its values read as; a Parquet file gives its de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
+from hamlet_core.progress import Progress
+from hamlet_core.threads import Crew, Piece, alone
 from pipelines.reading.chunks import UnreadableFileError
 from pipelines.reading.columns import ColumnOptions
 from pipelines.reading.csv_text import read_csv
@@ -30,11 +34,14 @@ class Evidence:
     columns: tuple[ColumnEvidence, ...] = ()
 
 
-def evidence(file: SourceFile, options: ColumnOptions = DEFAULT) -> Evidence:
-    """Look at all values of one file (Parquet: at its schema); an unreadable file gives what was seen before."""
+def evidence(file: SourceFile, options: ColumnOptions = DEFAULT, crew: Crew | None = None) -> Evidence:
+    """Look at all values of one file (Parquet: at its schema); an unreadable file gives what was seen before.
+
+    A crew looks at several pieces of it at once.
+    """
     found: dict[str, ColumnEvidence] = {}
     try:
-        for column in _seen(file, options.time_column):
+        for column in _seen(file, options.time_column, crew or alone()):
             known = found.get(column.name)
             found[column.name] = known.plus(column) if known else column
     except (UnreadableFileError, OSError):
@@ -52,19 +59,23 @@ def merge(evidences: Iterable[Evidence]) -> Evidence:
     return Evidence(tuple(found.values()))
 
 
-def _seen(file: SourceFile, time: str) -> Iterator[ColumnEvidence]:
+def _seen(file: SourceFile, time: str, crew: Crew) -> Iterator[ColumnEvidence]:
     """Evidence of one file, piece by piece."""
     match file.format:
         case Format.CSV:
-            for chunk in read_csv(file.path):
-                for name, values in chunk.columns.items():
-                    yield of_texts(name, utf8_texts(values))
+            looks = (Piece(partial(_of_binary, chunk.columns)) for chunk in read_csv(file.path, crew=crew))
+            for found in crew.each(looks):
+                yield from found
         case Format.JSON:
             for chunk in read_json(file.path):
                 for name, values in chunk.columns.items():
                     yield of_objects(name, values, written=name == time)
         case Format.PARQUET:
             yield from _of_parquet(file.path, time)
+
+
+def _of_binary(columns: Mapping[str, Any], _: Progress) -> list[ColumnEvidence]:
+    return [of_texts(name, utf8_texts(values)) for name, values in columns.items()]
 
 
 def _of_parquet(path: str, time: str) -> Iterator[ColumnEvidence]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hamlet_core.progress import Progress
 from hamlet_core.table.arrow import of_numbers
 from hamlet_core.table.columns import filled
+from hamlet_core.threads import Crew, Piece, alone
 from pipelines.reading.chunks import BrokenRecord, Chunk, Numbers, UnreadableFileError
 from pipelines.reading.columns import ColumnOptions
 from pipelines.reading.csv_text import read_csv
@@ -67,9 +70,13 @@ class AllRows(NamedTuple):
 
 
 def read_file(
-    file: SourceFile, schema: pa.Schema, options: ColumnOptions, read: frozenset[str] | None = None
+    file: SourceFile,
+    schema: pa.Schema,
+    options: ColumnOptions,
+    read: frozenset[str] | None = None,
+    crew: Crew | None = None,
 ) -> Iterator[Rows]:
-    """The rows of one file, in bounded memory.
+    """The rows of one file, in bounded memory; a crew types several chunks at once.
 
     Good rows have exactly the columns and types of `schema` (NULL where the file lacks a column; a column that
     `schema` lacks is left out); rejected rows have `REJECTED_SCHEMA`, in the order of the file. A value that does not
@@ -77,10 +84,14 @@ def read_file(
     what a file contains: one that cannot be read at all gives one rejected row without a number.
     """
     judged = frozenset(name for name in schema.names if read is None or options.judges(name, read))
+    crew = crew or alone()
+
+    def sorted_out(chunk: Chunk, _: Progress) -> Rows:
+        return _sorted_out(chunk, file, schema, options, judged)
+
     try:
-        for chunk in _chunks(file):
-            if len(chunk.numbers) or chunk.broken:
-                yield _sorted_out(chunk, file, schema, options, judged)
+        chunks = (chunk for chunk in _chunks(file, crew) if len(chunk.numbers) or chunk.broken)
+        yield from crew.each(Piece(partial(sorted_out, chunk)) for chunk in chunks)
     except (UnreadableFileError, OSError) as error:
         text = f"{error} ({file.size:,} bytes)"
         row = (file.name, None, None, text, Reason.UNREADABLE_FILE.value)
@@ -93,6 +104,7 @@ def read_all(
     options: ColumnOptions,
     read: frozenset[str] | None = None,
     numeric: Collection[str] = (),
+    crew: Crew | None = None,
 ) -> AllRows:
     """Read all files; duplicates of an earlier event, as `options` tells them, are rejected.
 
@@ -105,7 +117,7 @@ def read_all(
     places: list[tuple[str, Numbers]] = []
     empty: Counter[str] = Counter()
     for file in files:
-        for rows in read_file(file, schema, options, read):
+        for rows in read_file(file, schema, options, read, crew):
             good.append(rows.good)
             rejected.append(rows.rejected)
             places.append((file.name, rows.numbers))
@@ -121,10 +133,10 @@ def read_all(
     return AllRows(table, refused, empty)
 
 
-def _chunks(file: SourceFile) -> Iterator[Chunk]:
+def _chunks(file: SourceFile, crew: Crew) -> Iterator[Chunk]:
     match file.format:
         case Format.CSV:
-            return read_csv(file.path)
+            return read_csv(file.path, crew=crew)
         case Format.JSON:
             return read_json(file.path)
         case Format.PARQUET:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -181,3 +181,17 @@ def test_few_events_are_folded_by_the_callers_thread(monkeypatch: pytest.MonkeyP
 
 def _rides(events: int) -> object:
     return generate(RideSharing(events=events, seed=3))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_whoever_makes_pieces_may_fail_and_those_before_are_done(threads: int) -> None:
+    def pieces() -> Iterator[Piece[object]]:
+        yield piece(lambda: 1)
+        yield piece(lambda: 2)
+        raise ZeroDivisionError
+
+    with Crew(threads) as crew:
+        found = crew.each(pieces())
+        assert [next(found), next(found)] == [1, 2]
+        with pytest.raises(ZeroDivisionError):
+            next(found)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hamlet_core.errors import StreamError
+from hamlet_core.threads import Crew
 from pipelines.reading import ColumnOptions, discover, infer_columns, read_all, read_file
 from pipelines.reading.csv_text import read_csv, read_header
 
@@ -338,8 +339,9 @@ def written(row: tuple[int, float, str], damage: str) -> bytes:
     st.sampled_from([b"\n", b"\r\n"]),
     st.integers(32, 200),
     st.booleans(),
+    st.sampled_from([1, 3]),
 )
-def test_rows_in_are_good_plus_rejected(tmp_path_factory, rows, ending, size, closed) -> None:
+def test_rows_in_are_good_plus_rejected(tmp_path_factory, rows, ending, size, closed, threads) -> None:
     folder = tmp_path_factory.mktemp("csv")
     content = ending.join([b"t,v,s", *(written(row, damage) for row, damage in rows)])
     (folder / "f.csv").write_bytes(content + (ending if closed else b""))
@@ -348,9 +350,9 @@ def test_rows_in_are_good_plus_rejected(tmp_path_factory, rows, ending, size, cl
     good: list[tuple[object, ...]] = []
     numbers: list[int] = []
     rejected: list[tuple[int, str]] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pipelines.reading.rows.read_csv", lambda path: read_csv(path, size))
-        for found in read_file(file, schema, TICK):
+    with pytest.MonkeyPatch.context() as patch, Crew(threads) as crew:
+        patch.setattr("pipelines.reading.rows.read_csv", lambda path, crew: read_csv(path, size, crew))
+        for found in read_file(file, schema, TICK, crew=crew):
             good += [tuple(row.values()) for row in found.good.to_pylist()]
             numbers += found.numbers.tolist()
             rejected += [(row["row_number"], row["code"]) for row in found.rejected.to_pylist()]
@@ -384,7 +386,7 @@ def test_any_bytes_are_read_without_failing(tmp_path_factory, content: bytes, si
     (file,) = discover(folder)
     schema = pa.schema([("t", pa.int64()), ("v", pa.float64())])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pipelines.reading.rows.read_csv", lambda path: read_csv(path, size))
+        patch.setattr("pipelines.reading.rows.read_csv", lambda path, crew: read_csv(path, size, crew))
         numbers = [
             n for found in read_file(file, schema, TICK) for n in found.rejected["row_number"].to_pylist()
         ]
