@@ -25,13 +25,16 @@ KEYS = {
     "h": "sharing",
     "k": "clicks",
     "m": "modes",
+    "n": "cores",
     "p": "spark",
     "s": "startup",
     "t": "listing",
 }
 """Letter of a benchmark -> its module in `experiments`."""
-ON_REQUEST = ("g", "k", "p")
-"""Those that run only if they are asked for: they take minutes, p starts a JVM, and k wants its peers (`make peers`)."""
+ON_REQUEST = ("g", "k", "n", "p")
+"""Those that run only if they are asked for: g and p take minutes, p starts a JVM, k wants its peers (`make peers`), and n two
+cores that have nothing else to do.
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
