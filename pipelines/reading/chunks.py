@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from pipelines.reading.reasons import Reason
 
@@ -28,12 +28,13 @@ class BrokenRecord:
 class Chunk:
     """Records with columns (`numbers` are theirs, from 1), and broken ones.
 
-    A column is what its format gives: binary or NULL (CSV), a list of parsed values (JSON), a typed array (Parquet).
+    A column is what its format gives: binary or NULL (CSV), a list of parsed values or `json_lines.Values` (JSON), a typed array
+    (Parquet).
     `raw(i)` is the text of the i-th record with columns.
     """
 
     numbers: Numbers
-    columns: Mapping[str, pa.Array | Sequence[object]]
+    columns: Mapping[str, Any]
     broken: tuple[BrokenRecord, ...]
     raw: Callable[[int], str]
 

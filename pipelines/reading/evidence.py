@@ -67,15 +67,21 @@ def _seen(file: SourceFile, time: str, crew: Crew) -> Iterator[ColumnEvidence]:
             for found in crew.each(looks):
                 yield from found
         case Format.JSON:
-            for chunk in read_json(file.path):
-                for name, values in chunk.columns.items():
-                    yield of_objects(name, values, written=name == time)
+            looks = (
+                Piece(partial(_of_json, chunk.columns, time)) for chunk in read_json(file.path, crew=crew)
+            )
+            for found in crew.each(looks):
+                yield from found
         case Format.PARQUET:
             yield from _of_parquet(file.path, time)
 
 
 def _of_binary(columns: Mapping[str, Any], _: Progress) -> list[ColumnEvidence]:
     return [of_texts(name, utf8_texts(values)) for name, values in columns.items()]
+
+
+def _of_json(columns: Mapping[str, Any], time: str, _: Progress) -> list[ColumnEvidence]:
+    return [of_objects(name, values, written=name == time) for name, values in columns.items()]
 
 
 def _of_parquet(path: str, time: str) -> Iterator[ColumnEvidence]:

@@ -1,12 +1,25 @@
-"""JSON lines: bytes in, chunks of parsed values and broken lines out, in bounded memory."""
+"""JSON lines: bytes in, chunks of parsed values and broken lines out, in bounded memory.
+
+Arrow parses blocks in which all lines are plain objects; where it would be more generous than JSON is, or gives no exact values,
+Python parses line by line. What comes out is the same.
+"""
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import BinaryIO
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pa_json
 
+from hamlet_core.progress import Progress
+from hamlet_core.threads import Crew, Piece, alone
 from pipelines.reading.chunks import BrokenRecord, Chunk, UnreadableFileError, shown
 from pipelines.reading.decoding import open_text
 from pipelines.reading.reasons import Reason
@@ -14,6 +27,9 @@ from pipelines.reading.reasons import Reason
 BLOCK_BYTES = 4 << 20
 _BOM = b"\xef\xbb\xbf"
 _parse = json.JSONDecoder().decode
+_EXACT = 2.0**53
+"""Smaller integers are exact as doubles."""
+_PLAIN = {pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.null()}
 
 
 class _BrokenLineError(ValueError):
@@ -25,23 +41,46 @@ class _BrokenLineError(ValueError):
         self.text = text
 
 
-def read_json(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Chunk]:
-    """Yield the chunks of a file; blank lines are no records.
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Values of one key that Arrow has parsed: of one plain type, or NULL. Of doubles some may be written as integers."""
+
+    array: pa.Array
+    name: str
+    lines: Sequence[bytes]
+
+    def __getitem__(self, place: int) -> object:
+        """A value as Python parses it."""
+        return _row(self.lines[place]).get(self.name)
+
+    def objects(self) -> list[object]:
+        """All of them as Python parses them."""
+        return [_row(line).get(self.name) for line in self.lines]
+
+
+def read_json(path: str, block_bytes: int = BLOCK_BYTES, crew: Crew | None = None) -> Iterator[Chunk]:
+    """Yield the chunks of a file; blank lines are no records. A crew parses several blocks at once.
 
     Raises `UnreadableFileError` if the file is one JSON array, or not text.
     """
     with open_text(path) as stream:
-        first, begun = 1, False
-        while lines := stream.readlines(block_bytes):
-            if not begun:
-                lines[0] = lines[0].removeprefix(_BOM)
-            filled = [line.strip() for line in lines if line.strip()]
-            if filled and not begun:
-                _check_start(filled[0])
-                begun = True
-            if filled:
-                yield _chunk(filled, first)
-            first += len(filled)
+        pieces = (Piece(partial(_chunk, *block)) for block in _blocks(stream, block_bytes))
+        yield from (crew or alone()).each(pieces)
+
+
+def _blocks(stream: BinaryIO, block_bytes: int) -> Iterator[tuple[list[bytes], int]]:
+    """Lines that are not blank, and the number of the first of them."""
+    first, begun = 1, False
+    while lines := stream.readlines(block_bytes):
+        if not begun:
+            lines[0] = lines[0].removeprefix(_BOM)
+        filled = [bare for line in lines if (bare := line.strip())]
+        if filled and not begun:
+            _check_start(filled[0])
+            begun = True
+        if filled:
+            yield filled, first
+        first += len(filled)
 
 
 def _check_start(line: bytes) -> None:
@@ -51,7 +90,63 @@ def _check_start(line: bytes) -> None:
         raise UnreadableFileError("the file is a JSON array; JSON lines hold one object a line")
 
 
-def _chunk(lines: list[bytes], first: int) -> Chunk:
+def _chunk(lines: list[bytes], first: int, _: Progress) -> Chunk:
+    table = _plain(lines)
+    if table is None:
+        return _by_line(lines, first)
+    columns = {name: Values(_whole(table.column(name)), name, lines) for name in table.column_names}
+    places = np.arange(first, first + len(lines), dtype=np.int64)
+    return Chunk(places, columns, (), lambda place: shown(lines[place]))
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _plain(lines: list[bytes]) -> pa.Table | None:
+    """All lines as Arrow parses them; None where that might not be what Python makes of them.
+
+    Each line must be one object without another in it. As a line begins and ends with its braces, none goes on in the next.
+    """
+    data = b"\n".join(lines)
+    if data.count(b"{") != len(lines) or b"[" in data:
+        return None
+    if not all(line[0] == 123 and line[-1] == 125 for line in lines):
+        return None
+    try:
+        data.decode("utf-8")
+        table = _parsed(data, pa.schema([]))
+        if any(
+            pa.types.is_temporal(field.type) for field in table.schema
+        ):  # that would lose how times are written
+            written = [
+                pa.field(field.name, pa.string() if pa.types.is_temporal(field.type) else field.type)
+                for field in table.schema
+            ]
+            table = _parsed(data, pa.schema(written))
+    except (UnicodeError, pa.ArrowInvalid):
+        return None
+    if table.num_rows != len(lines) or not {field.type for field in table.schema} <= _PLAIN:
+        return None
+    return table if all(map(_exact, table.columns)) else None
+
+
+def _parsed(data: bytes, schema: pa.Schema) -> pa.Table:
+    return pa_json.read_json(
+        io.BytesIO(data),
+        read_options=pa_json.ReadOptions(use_threads=False, block_size=len(data) + 1),
+        parse_options=pa_json.ParseOptions(explicit_schema=schema),
+    )
+
+
+def _exact(column: pa.ChunkedArray) -> bool:
+    """Whether integers among doubles are the numbers that are written; NaN, which is no JSON, is not."""
+    if column.type != pa.float64() or column.null_count == len(column):
+        return True
+    return bool(pc.all(pc.less(pc.abs(column), _EXACT)).as_py())
+
+
+def _by_line(lines: list[bytes], first: int) -> Chunk:
     numbers: list[int] = []
     rows: list[dict[str, object]] = []
     broken: list[BrokenRecord] = []

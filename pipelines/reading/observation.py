@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet_core.table.arrow import numbers_of
+from pipelines.reading.json_lines import Values
 from pipelines.reading.values import (
     BOOLEAN_TEXT,
     DATE_TEXT,
@@ -112,21 +113,15 @@ def _casts(texts: pa.Array, kind: pa.DataType) -> bool:
     return True
 
 
-def of_objects(name: str, values: Sequence[object], *, written: bool) -> ColumnEvidence:
-    """Evidence of parsed JSON values; strings are looked into for times, and for numbers if those may be `written`."""
+def of_objects(name: str, values: Sequence[object] | Values, *, written: bool) -> ColumnEvidence:
+    """Evidence of parsed JSON values; strings are looked into for times, and for numbers if those may be `written`.
+
+    Of `Values` that are doubles all count as reals: one of them is.
+    """
+    if isinstance(values, Values):
+        return _of_plain(name, values.array, written=written)
     strings = of_texts(name, pa.array([value for value in values if type(value) is str], pa.string()))
-    if not written:
-        strings = ColumnEvidence(
-            name,
-            dates=strings.dates,
-            timestamps=strings.timestamps,
-            texts=strings.integers
-            + strings.huge
-            + strings.reals
-            + strings.specials
-            + strings.booleans
-            + strings.texts,
-        )
+    strings = strings if written else _only_times(strings)
     whole = [value for value in values if type(value) is int]
     huge = sum(1 for value in whole if not -INT64_LIMIT <= value < INT64_LIMIT)
     real = [value for value in values if type(value) is float]
@@ -141,3 +136,30 @@ def of_objects(name: str, values: Sequence[object], *, written: bool) -> ColumnE
         texts=sum(1 for value in values if isinstance(value, (dict, list))),
     )
     return strings.plus(native)
+
+
+def _only_times(strings: ColumnEvidence) -> ColumnEvidence:
+    """Strings that are no numbers, whatever is written in them."""
+    others = (
+        strings.integers,
+        strings.huge,
+        strings.reals,
+        strings.specials,
+        strings.booleans,
+        strings.texts,
+    )
+    return ColumnEvidence(strings.name, dates=strings.dates, timestamps=strings.timestamps, texts=sum(others))
+
+
+def _of_plain(name: str, values: pa.Array, *, written: bool) -> ColumnEvidence:
+    """Evidence of values of one type."""
+    present = len(values) - values.null_count
+    if pa.types.is_string(values.type):
+        strings = of_texts(name, values)
+        return strings if written else _only_times(strings)
+    return ColumnEvidence(
+        name,
+        integers=present * pa.types.is_int64(values.type),
+        reals=present * pa.types.is_float64(values.type),
+        booleans=present * pa.types.is_boolean(values.type),
+    )

@@ -138,7 +138,7 @@ def _chunks(file: SourceFile, crew: Crew) -> Iterator[Chunk]:
         case Format.CSV:
             return read_csv(file.path, crew=crew)
         case Format.JSON:
-            return read_json(file.path)
+            return read_json(file.path, crew=crew)
         case Format.PARQUET:
             return read_parquet(file.path)
 

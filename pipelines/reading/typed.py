@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from hamlet_core.table.arrow import of_texts
 from hamlet_core.table.columns import filled
 from pipelines.reading.declared import plain_type
+from pipelines.reading.json_lines import Values
 from pipelines.reading.parquet_files import scalar_text
 from pipelines.reading.reasons import Reason
 from pipelines.reading.times import ISO, Clock, of_clock, read_times
@@ -61,8 +62,11 @@ def type_bytes(values: pa.Array, wanted: pa.DataType, clock: Clock = ISO) -> Col
     return _with_code(_parsed(texts, wanted, clock), _newly_null(values, texts), Reason.INVALID_UTF8)
 
 
-def type_objects(values: Sequence[object], wanted: pa.DataType, clock: Clock = ISO) -> Column:
+def type_objects(values: Sequence[object] | Values, wanted: pa.DataType, clock: Clock = ISO) -> Column:
     """Parsed JSON values as `wanted`; nested ones as JSON text."""
+    if isinstance(values, Values):
+        column = _of_plain(values.array, wanted, clock)
+        return type_objects(values.objects(), wanted, clock) if column is None else column
     kinds: set[type] = {type(value) for value in values} - {type(None)}
     if kinds <= _NATIVE.get(str(wanted), set()):
         try:
@@ -73,6 +77,22 @@ def type_objects(values: Sequence[object], wanted: pa.DataType, clock: Clock = I
             if not pa.types.is_float64(wanted) or pc.all(pc.is_finite(array)).as_py() is not False:
                 return Column(array)
     return _parsed(pa.array([object_text(value) for value in values], TEXT), wanted, clock)
+
+
+def _of_plain(values: pa.Array, wanted: pa.DataType, clock: Clock) -> Column | None:
+    """Values of one plain type as `wanted`; None where it matters how they are written."""
+    if pa.types.is_null(values.type):
+        return Column(pa.nulls(len(values), wanted))
+    if values.type == wanted:
+        return Column(values)
+    if pa.types.is_float64(values.type):
+        return None
+    if pa.types.is_int64(values.type) and pa.types.is_float64(wanted):
+        try:
+            return Column(pc.cast(values, wanted))
+        except pa.ArrowInvalid:
+            return None
+    return _parsed(pc.cast(values, TEXT), wanted, clock)
 
 
 def object_text(value: object) -> str | None:

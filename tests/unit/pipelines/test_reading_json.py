@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from pipelines.reading import ColumnOptions, discover, infer_columns, read_all
+from hamlet_core.errors import StreamError
+from hamlet_core.threads import Crew
+from pipelines.reading import ColumnOptions, decide, discover, evidence, infer_columns, json_lines, read_all
+from pipelines.reading.columns import TYPES
 from pipelines.reading.json_lines import read_json
 
 TICK = ColumnOptions(time="t", type_value="Tick")
@@ -120,3 +126,80 @@ def test_a_csv_and_a_json_file_agree(tmp_path: Path) -> None:
     files = discover(tmp_path)
     assert infer_columns(files, TICK) == pa.schema([("t", pa.int64()), ("v", pa.float64())])
     assert read_all(files, None, TICK)[0].to_pylist() == [{"t": 1, "v": 2.0}, {"t": 3, "v": 2.5}]
+
+
+KEYS = st.sampled_from(["t", "a", "b", "é"])
+ODD = [
+    b'{"t": 1}{"t": 2}', b'{"t": 1, "t": 2}', b'{"t":', b"1}", b'{"t": NaN}', b'{"a": 1e999}', b'{"a": "\\ud800"}', b'{"a": "\xff"}',
+    b'{"a": "\\u00e9\\u0000"}', b'{"a": {"b": 1}}', b'{"a": [1]}', b"{}", b'  {"t": 3}\t', b'{"a": "{"}', b'{"a": 01}', b"null",
+    b'{"a": "x\ty"}', b'{"t": 1,}', b'{"a": -0}', b'{"a": -0.0}', b'{"a": 1E5}', b'\x0b{"t": 4}\x0c', b"[" * 5_000,
+]  # fmt: skip
+NUMBERS = st.sampled_from([0, 1, -7, 2**53, 2**53 + 1, -(2**63), 2**63, 10**30])
+TEXTS = st.sampled_from(
+    ["", "x", "12", "1.5", "2015-01-31", "2015-01-31T08:00:00Z", "2015-01-31 08:00", "é", "a\\b", 'q"']
+)
+REALS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.5, 1.0, -0.0, 1e16])
+KINDS = (NUMBERS, REALS, st.booleans(), TEXTS, st.none(), NUMBERS | REALS, TEXTS | st.none(), NUMBERS | TEXTS)
+
+
+@st.composite
+def files(draw) -> tuple[list[bytes], tuple[tuple[str, str], ...]]:
+    """Lines whose keys have values of one kind each, mostly; and what some columns are declared to hold."""
+    kinds = {key: draw(st.sampled_from(KINDS)) for key in ("t", "a", "b", "é")}
+    rows = draw(st.lists(st.lists(KEYS, unique=True, max_size=4), max_size=10))
+    lines = [
+        json.dumps({key: draw(kinds[key]) for key in keys}, ensure_ascii=False).encode() for keys in rows
+    ]
+    for place in draw(st.lists(st.integers(0, 10), max_size=2)):
+        lines.insert(place, draw(st.sampled_from(ODD)))
+    declared = draw(st.dictionaries(st.sampled_from(["a", "b"]), st.sampled_from(sorted(TYPES)), max_size=2))
+    return lines, tuple(declared.items())
+
+
+@settings(deadline=None)
+@given(files(), st.integers(1, 300), st.sampled_from([1, 3]))
+def test_what_arrow_parses_is_what_python_parses(tmp_path_factory, asked, size, threads) -> None:
+    lines, declared = asked
+    path = tmp_path_factory.mktemp("json") / "f.jsonl"
+    path.write_bytes(b"\n".join(lines))
+    options = replace(TICK, types=declared)
+
+    def seen() -> tuple[pa.Schema, pa.Table, pa.Table]:
+        with Crew(threads) as crew:
+            types = decide(evidence(discover(path)[0], options, crew), options, (), ("t", "a", "b"))
+            rows = read_all(discover(path), types, options, crew=crew)
+        return types, rows.good, rows.rejected
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_lines, "BLOCK_BYTES", size)
+        patch.setattr(read_json, "__defaults__", (size, None))
+        try:
+            found = seen()
+        except StreamError as error:
+            found = str(error)
+        patch.setattr(json_lines, "_plain", lambda _: None)
+        try:
+            expected = seen()
+        except StreamError as error:
+            expected = str(error)
+    assert repr(found) == repr(expected)
+    assert found == expected
+
+
+def test_arrow_parses_plain_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times keep how they are written, for their reasons quote it; NULL and missing keys are one."""
+    monkeypatch.setattr(json_lines, "_by_line", None)
+    content = (
+        b'{"t": "2015-01-31T08:00:00Z", "v": 1, "w": 2, "s": "a"}\n{"t": "2015-01-31", "v": 1.5, "s": null}\n'
+    )
+    good, rejected = read(tmp_path, content, replace(TICK, types=(("w", "double"),)))
+    assert rejected.num_rows == 0
+    assert [str(kind) for kind in good.schema.types] == [
+        "timestamp[us, tz=UTC]",
+        "double",
+        "double",
+        "string",
+    ]
+    assert good["v"].to_pylist() == [1.0, 1.5]
+    assert good["w"].to_pylist() == [2.0, None]
+    assert good["s"].to_pylist() == ["a", None]
