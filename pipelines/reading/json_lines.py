@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import BinaryIO
@@ -63,8 +63,9 @@ def read_json(path: str, block_bytes: int = BLOCK_BYTES, crew: Crew | None = Non
 
     Raises `UnreadableFileError` if the file is one JSON array, or not text.
     """
+    times: set[str] = set()
     with open_text(path) as stream:
-        pieces = (Piece(partial(_chunk, *block)) for block in _blocks(stream, block_bytes))
+        pieces = (Piece(partial(_chunk, *block, times)) for block in _blocks(stream, block_bytes))
         yield from (crew or alone()).each(pieces)
 
 
@@ -90,8 +91,8 @@ def _check_start(line: bytes) -> None:
         raise UnreadableFileError("the file is a JSON array; JSON lines hold one object a line")
 
 
-def _chunk(lines: list[bytes], first: int, _: Progress) -> Chunk:
-    table = _plain(lines)
+def _chunk(lines: list[bytes], first: int, times: set[str], _: Progress) -> Chunk:
+    table = _plain(lines, times)
     if table is None:
         return _by_line(lines, first)
     columns = {name: Values(_whole(table.column(name)), name, lines) for name in table.column_names}
@@ -103,10 +104,11 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _plain(lines: list[bytes]) -> pa.Table | None:
+def _plain(lines: list[bytes], times: set[str]) -> pa.Table | None:
     """All lines as Arrow parses them; None where that might not be what Python makes of them.
 
     Each line must be one object without another in it. As a line begins and ends with its braces, none goes on in the next.
+    Strings that Arrow takes for times are parsed once more, for how they are written would be lost; `times` remembers their names.
     """
     data = b"\n".join(lines)
     if data.count(b"{") != len(lines) or b"[" in data:
@@ -115,27 +117,27 @@ def _plain(lines: list[bytes]) -> pa.Table | None:
         return None
     try:
         data.decode("utf-8")
-        table = _parsed(data, pa.schema([]))
-        if any(
-            pa.types.is_temporal(field.type) for field in table.schema
-        ):  # that would lose how times are written
-            written = [
-                pa.field(field.name, pa.string() if pa.types.is_temporal(field.type) else field.type)
-                for field in table.schema
-            ]
-            table = _parsed(data, pa.schema(written))
-    except (UnicodeError, pa.ArrowInvalid):
+        names = list(_row(lines[0]))
+        table = _parsed(data, {name: pa.string() for name in names if name in times})
+        if found := {field.name for field in table.schema if pa.types.is_temporal(field.type)}:
+            times |= found
+            kinds = {field.name: pa.string() if field.name in found else field.type for field in table.schema}
+            table = _parsed(data, kinds)
+    except (_BrokenLineError, UnicodeError, pa.ArrowInvalid):
         return None
     if table.num_rows != len(lines) or not {field.type for field in table.schema} <= _PLAIN:
         return None
-    return table if all(map(_exact, table.columns)) else None
+    if not all(map(_exact, table.columns)):
+        return None
+    return table.select([*names, *(name for name in table.column_names if name not in names)])
 
 
-def _parsed(data: bytes, schema: pa.Schema) -> pa.Table:
+def _parsed(data: bytes, kinds: Mapping[str, pa.DataType]) -> pa.Table:
+    """Columns in order of their first appearance, but first those whose kinds are said."""
     return pa_json.read_json(
         io.BytesIO(data),
         read_options=pa_json.ReadOptions(use_threads=False, block_size=len(data) + 1),
-        parse_options=pa_json.ParseOptions(explicit_schema=schema),
+        parse_options=pa_json.ParseOptions(explicit_schema=pa.schema(kinds)),
     )
 
 
