@@ -159,6 +159,8 @@ def _sorted_out(
     chunk: Chunk, file: SourceFile, schema: pa.Schema, options: ColumnOptions, judged: frozenset[str]
 ) -> Rows:
     """Type the columns of a chunk and part its rows."""
+    if not schema.names:
+        return _without_columns(chunk, file, schema, options)
     columns = {field.name: _column(chunk, field, file.format, options) for field in schema}
     blamed = [column.codes if name in judged else None for name, column in columns.items()]
     codes, guilty = _first_problems(blamed, len(chunk.numbers))
@@ -185,6 +187,18 @@ def _sorted_out(
     ordered = sorted((*rows, *chunk.broken), key=lambda row: row.number)
     refused = [(file.name, row.number, row.raw, row.text, row.reason.value) for row in ordered]
     return Rows(good.filter(pa.array(kept)), _rejected(refused), chunk.numbers[kept], faults)
+
+
+def _without_columns(chunk: Chunk, file: SourceFile, schema: pa.Schema, options: ColumnOptions) -> Rows:
+    """Records of files in which no record has a value at all have no time."""
+    why = f"no time: column {options.time_column} is empty"
+    records = [
+        (file.name, number, chunk.raw(place), why, Reason.MISSING_TIME.value)
+        for place, number in enumerate(chunk.numbers.tolist())
+    ]
+    broken = [(file.name, one.number, one.raw, one.text, one.reason.value) for one in chunk.broken]
+    refused = sorted([*records, *broken], key=lambda row: row[1])
+    return Rows(_no_rows(schema), _rejected(refused), chunk.numbers[:0], {})
 
 
 def _left_empty(column: Column) -> pa.Array:

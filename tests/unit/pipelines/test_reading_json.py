@@ -203,3 +203,12 @@ def test_arrow_parses_plain_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert good["v"].to_pylist() == [1.0, 1.5]
     assert good["w"].to_pylist() == [2.0, None]
     assert good["s"].to_pylist() == ["a", None]
+
+
+@pytest.mark.parametrize(("line", "code"), [(b"{}", "E420"), (b"12", "E405")])
+def test_objects_without_any_key_are_rejected(tmp_path: Path, line: bytes, code: str) -> None:
+    """Also where no file has a column at all."""
+    good, rejected = read(tmp_path, b"{}\n" + line + b"\n{}\n")
+    assert good.num_rows == 0
+    rows = [(row["row_number"], row["code"], row["raw"]) for row in rejected.to_pylist()]
+    assert rows == [(1, "E420", "{}"), (2, code, line.decode()), (3, "E420", "{}")]
