@@ -21,7 +21,7 @@ help:
 	@echo
 	@echo '  make demo    the main job on generated ride-sharing events, into $(WAREHOUSE)/'
 	@echo '  make ui      the Dagster pages of that warehouse (stop with Ctrl-C)'
-	@echo '  make test    all tests that CI runs: core first, then Spark, Dagster, browser'
+	@echo '  make test    all tests that CI runs: core first, then Spark, then Dagster with its pages'
 	@echo '  make check   lint, format and types'
 	@echo '  make fmt     format the code'
 	@echo '  make slow    long differential and soak runs'
@@ -74,15 +74,16 @@ demo: setup
 ui: setup
 	@.venv/bin/hamlet ui --warehouse $(WAREHOUSE)
 
-# Each tier is by itself: the first two start no JVM; in the others each of two processes has one Spark session.
+# Each tier is by itself: the first two start no JVM; in the others each of two processes has one Spark session. Pages, which
+# are waited for, come first.
 CORE   := tests/unit tests/golden tests/oracle tests/properties tests/mutants tests/benchmarks
 REST   := tests/unit/pipelines tests/unit/resources tests/golden/cli
+PAGES  := tests/dagster/test_ui_folder.py
 test: tools
 	$(PY) -m pytest -q --durations=10 -n 2 --dist worksteal -m 'not slow' $(CORE) $(REST:%=--ignore=%)
 	$(PY) -m pytest -q --durations=10 -n 2 --dist worksteal -m 'not slow and not dagster' tests/architecture $(REST)
 	$(PY) -m pytest -q --durations=10 -n 2 --dist loadfile --no-loadscope-reorder -m 'spark and not slow' tests/spark
-	$(PY) -m pytest -q --durations=10 -n 2 --dist loadfile --no-loadscope-reorder -m 'dagster and not browser and not slow' tests/dagster
-	$(PY) -m pytest -q --durations=10 -m 'browser and not slow' tests/dagster
+	$(PY) -m pytest -q --durations=10 -n 2 --dist loadfile --no-loadscope-reorder -m 'dagster and not slow' $(PAGES) tests/dagster
 
 slow: tools
 	$(PY) -m pytest -m slow
