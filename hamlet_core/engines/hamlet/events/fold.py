@@ -281,6 +281,7 @@ def _fold(task: _Task, values: Any, make: MakeArena, progress: Progress) -> Fold
                 batch,
                 program.memo,
                 program.state if program.groups else None,
+                standings if extra else None,
                 job,
                 room,
                 lost,

@@ -45,7 +45,6 @@ from hamlet_core.engines.hamlet.program.layout import (
     P_FOLDS,
     P_RESULT,
     P_SCRATCH,
-    P_SETS,
     P_SLOT,
     P_STRIDE,
     P_UNITS,
@@ -68,7 +67,8 @@ def fold_windows(
     pairs: PairTables,
     jobs: Any,
     memo: Packed,
-    sharing: SharingState,
+    sharing: SharingState | None,
+    standings: int | None,
     begin: int,
     room: int,
     lost: Any,
@@ -78,6 +78,7 @@ def fold_windows(
     Returns the first job that was not done, for want of standings or of room for them. The arena has `room` numbers.
     `lost[job]` is set where plain numbers left their range; such a job adds nothing. `memo[M_FOLDED]` counts events.
     `sharing` decides who shares which burst, and keeps what was decided; None: no group of the plan may share.
+    `standings` may be kept at a time; None: no pattern of the plan is ambiguous. What is None is not compiled.
     """
     for job in range(begin, jobs.first.shape[0]):
         first, last = jobs.first[job], jobs.last[job]
@@ -93,14 +94,14 @@ def fold_windows(
                 open_window(plan, memo, first)
             open_queues(plan, memo)
             plant(arena, plan, memo, events, pairs, first, last)
-            _fold(arena, plan, values, memo, events, pairs, sharing, first, last)
+            _fold(arena, plan, values, memo, events, pairs, sharing, standings, first, last)
             if memo[M_SHORT]:
                 if sharing is not None:
                     remember(sharing.count, sharing.before)
                 return job
             if sharing is not None:
                 flush_all(arena, plan, memo)
-            lost[job] = _finish(arena, plan, memo)
+            lost[job] = _finish(arena, plan, memo, standings)
             memo[M_FOLDED] += _alive(plan, memo)
         if not lost[job]:
             add_run(arena, jobs.row[job] * plan[P_WIDTH], plan[P_RESULT], plan[P_WIDTH])
@@ -124,16 +125,17 @@ def _fold(
     memo: Packed,
     events: Events,
     pairs: PairTables,
-    sharing: SharingState,
+    sharing: SharingState | None,
+    standings: int | None,
     first: int,
     last: int,
 ) -> None:
     """Fold the events of a window, time stamp by time stamp."""
     begin, slots, stride = first, memo[M_SLOTS], plan[P_STRIDE]
-    negates, determines = plan[P_FOLDS] > 0, plan[P_SETS] > 0
+    negates = plan[P_FOLDS] > 0
     while begin < last and not memo[M_SHORT]:
         if is_steady(plan, events, begin):
-            end = fold_steady(arena, plan, values, memo, events, pairs, begin, last)
+            end = fold_steady(arena, plan, values, memo, events, pairs, sharing, begin, last)
             if end > begin:
                 begin = end
                 continue
@@ -169,8 +171,14 @@ def _fold(
                     ):
                         gather_block(arena, plan, values, memo, events, pairs, block, event, here)
                 put(memo, M_MATCHED, event - begin, 1)
-        if negates or determines:
-            _gather_others(arena, plan, values, memo, events, pairs, begin, end)
+        if negates:
+            for event in range(begin, end):
+                if events.code[event] >= 0:
+                    gather_starts(plan, memo, events, pairs, event)
+        if standings is not None:
+            for event in range(begin, end):
+                if events.code[event] >= 0:
+                    gather_standings(arena, plan, values, memo, events, pairs, event)
         if memo[M_SHORT]:
             return
         if negates:
@@ -188,33 +196,15 @@ def _fold(
                         commit_block(arena, plan, memo, events, pairs, block, event, here)
         if sharing is not None and touched:
             end_bursts(arena, plan, memo, events, begin, end)
-        if determines:
+        if standings is not None:
             commit_standings(arena, plan, memo)
         begin = end
         if sharing is not None:
             begin = max(end, memo[M_JUMP])
 
 
-@compiled_inline
-def _gather_others(
-    arena: Arena,
-    plan: Packed,
-    values: Values,
-    memo: Packed,
-    events: Events,
-    pairs: PairTables,
-    begin: int,
-    end: int,
-) -> None:
-    """What the events of one time stamp do to negated patterns and to sets of positions."""
-    for event in range(begin, end):
-        if events.code[event] >= 0:
-            gather_starts(plan, memo, events, pairs, event)
-            gather_standings(arena, plan, values, memo, events, pairs, event)
-
-
 @compiled_part
-def _finish(arena: Arena, plan: Packed, memo: Packed) -> Any:
+def _finish(arena: Arena, plan: Packed, memo: Packed, standings: int | None) -> Any:
     """Close the window: its elements, accumulator after accumulator; whether a number left its range."""
     result, scratch = plan[P_RESULT], plan[P_SCRATCH]
     zero_run(arena, result, plan[P_WIDTH])
@@ -227,7 +217,7 @@ def _finish(arena: Arena, plan: Packed, memo: Packed) -> Any:
         for at in range(plan[ends], plan[ends + 1], 2):
             side, width = (plan[at], 1) if by_side else (0, plan[about + S_WIDTH])
             add_run(arena, target + side, plan[at + 1], width)
-        if plan[about + S_SET] >= 0:
+        if standings is not None and plan[about + S_SET] >= 0:
             finish_standings(arena, plan, memo, plan[about + S_SET], target, by_side)
         if by_side:
             _pairs(arena, result + plan[about + S_OFFSET], scratch)

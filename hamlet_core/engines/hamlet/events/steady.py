@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hamlet_core.engines.hamlet.automaton.paths import commit_block, gather_block, make_base, tell_readers
+from hamlet_core.engines.hamlet.graphlets.settings import SharingState
 from hamlet_core.engines.hamlet.graphlets.snapshots import flush
 from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.jit.decorators import compiled_inline, compiled_part
@@ -43,6 +44,7 @@ def fold_steady(
     memo: Packed,
     events: Events,
     pairs: PairTables,
+    sharing: SharingState | None,
     begin: int,
     last: int,
 ) -> int:
@@ -52,9 +54,10 @@ def fold_steady(
     stop: int = _run_stop(events, code, begin, last)
     if stop == begin:
         return begin
-    for group in range(plan[P_GROUPS]):
-        if get(plan, P_TOUCHED, group * plan[P_CODES] + code) & ENDS_BURSTS:
-            flush(arena, plan, memo, group)
+    if sharing is not None:
+        for group in range(plan[P_GROUPS]):
+            if get(plan, P_TOUCHED, group * plan[P_CODES] + code) & ENDS_BURSTS:
+                flush(arena, plan, memo, group)
     bare = get(plan, P_LOADS, block) == get(plan, P_LOADS, block + 1)
     kept, times = plan[P_STEADY_KEPT] + code, 0
     for event in range(begin, stop):

@@ -34,7 +34,7 @@ _PART = {
 
 def _kept(function: Kernel, **options: Any) -> Kernel:
     """The function compiled at its first call, or taken from the cache."""
-    dispatcher = njit(nogil=True, pipeline_class=KernelCompiler, **options)(function)
+    dispatcher = njit(nogil=True, no_cfunc_wrapper=True, pipeline_class=KernelCompiler, **options)(function)
     if cache := KernelCache.of(function):
         dispatcher._cache = cache  # noqa: SLF001 - as njit(cache=True) does, with our own idea of what is fresh
     kernel: Kernel = dispatcher

@@ -7,15 +7,31 @@ call one of them, the kernel's. Parts in libraries of their own kind skip all th
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from typing import Any
 
 from llvmlite import binding
-from numba import _dynfunc
+from numba import _dynfunc, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
-from numba.core.compiler_machinery import LoweringPass, register_pass
-from numba.core.typed_passes import NativeLowering
+from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
+from numba.core.typed_passes import (
+    AnnotateTypes,
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.untyped_passes import (
+    DeadBranchPrune,
+    FixupArgs,
+    GenericRewrites,
+    IRProcessing,
+    ReconstructSSA,
+    TranslateByteCode,
+)
 
 _SEVERAL_MAY_DEFINE = "linkonce_odr"
 """How numba links what it inlines; as `internal` functions LLVM would inline more, and take half as long again."""
@@ -46,6 +62,14 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
             if not isinstance(library, PartLibrary)
         ]
         super().finalize()
+
+    def _optimize_functions(self, module: binding.ModuleRef) -> None:
+        """Each function by itself, with one manager for all; numba makes one for each, and for each that is only named."""
+        module.data_layout = self._codegen._data_layout  # noqa: SLF001 - as numba's libraries do
+        passes, builder = self._codegen._function_pass_manager()  # noqa: SLF001 - as above
+        for function in module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
 
     def _parts(self) -> Iterator[PartLibrary]:
         """All parts that it calls, or that these call: each once."""
@@ -88,20 +112,84 @@ class _PartEntry(LoweringPass):  # type: ignore[misc]
         return True
 
 
+_STEPS = (
+    TranslateByteCode,
+    FixupArgs,
+    IRProcessing,
+    DeadBranchPrune,
+    GenericRewrites,
+    ReconstructSSA,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+    IRLegalization,
+    AnnotateTypes,
+    NativeLowering,
+    NoPythonBackend,
+)
+"""Numba's steps for functions that allocate nothing: without those for closures, `with` blocks and whole arrays."""
+
+
+_FOUND: dict[Any, Any] = {}
+"""Signatures by function and types of arguments."""
+
+
+class _Typing:
+    """Numba's typing context, which here remembers what it found.
+
+    Kernels ask thousands of times what the sum of two integers is, and each time NumPy's rules for arrays come first.
+    """
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._context, name)
+        setattr(self, name, found)
+        return found
+
+    def resolve_function_type(self, function: Any, arguments: Any, named: Any) -> Any:
+        """The signature that a function has for these types of arguments."""
+        known = self._context._lookup_global(function) or function  # noqa: SLF001 - as the context does itself
+        if isinstance(known, types.Dispatcher):  # one part for all integers: constants, too
+            arguments = tuple(map(types.unliteral, arguments))
+        if named or not isinstance(known, types.Function):
+            return self._context.resolve_function_type(function, arguments, named)
+        if (known, arguments) not in _FOUND:
+            found = self._context.resolve_function_type(function, arguments, named)
+            _FOUND[known, arguments] = found
+        return _FOUND[known, arguments]
+
+
 class KernelCompiler(Compiler):  # type: ignore[misc]
     """Numba's steps; a function without a wrapper for Python is a part."""
+
+    def compile_extra(self, function: Any) -> Any:
+        """Compile a function, and those that it calls: a million small objects, through which Python does not look for waste."""
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return super().compile_extra(function)
+        finally:
+            if collects:
+                gc.enable()
 
     def define_pipelines(self) -> list[Any]:
         """The steps for the function at hand, and the library that it goes to."""
         state = self.state
-        (steps,) = super().define_pipelines()
         is_part = state.flags.no_cpython_wrapper
         kind = PartLibrary if is_part else KernelLibrary
         state.library = kind(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.typingctx = _Typing(state.typingctx)
+        if state.flags.nrt:
+            (steps,) = super().define_pipelines()
+        else:
+            steps = PassManager("kernel")
+            for step in _STEPS:
+                steps.add_pass(step)
         if is_part:
             state.flags.no_compile = True
             steps.add_pass_after(_PartEntry, NativeLowering)
-            steps.finalize()
         else:
             state.library.enable_object_caching()
+        steps.finalize()
         return [steps]

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-
-from hamlet_core.engines.hamlet.jit.decorators import compiled_inline
+from numba import types
+from numba.extending import intrinsic
 
 Packed: TypeAlias = npt.NDArray[np.int64]
 """Such an array; `tables[TABLE]` is where a table begins.
@@ -73,13 +73,31 @@ def joined(counts: Sequence[int], tables: Sequence[npt.NDArray[np.int64] | Rows]
     return whole
 
 
-@compiled_inline
-def get(tables: Packed, table: int, place: Any) -> Any:
-    """An entry of one of the tables."""
-    return tables[tables[table] + place]
+@intrinsic
+def get(context: Any, tables: Any, table: Any, place: Any) -> Any:  # noqa: ARG001 - numba's protocol
+    """An entry of one of the tables: `tables[tables[table] + place]`."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(_entry(context, builder, signature.args[0], arguments))
+
+    return tables.dtype(tables, types.int64, types.int64), code
 
 
-@compiled_inline
-def put(tables: Packed, table: int, place: Any, value: Any) -> None:
+@intrinsic
+def put(context: Any, tables: Any, table: Any, place: Any, value: Any) -> Any:  # noqa: ARG001 - as above
     """Write an entry of one of the tables."""
-    tables[tables[table] + place] = value
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        *where, value = arguments
+        builder.store(value, _entry(context, builder, signature.args[0], where))
+        return context.get_dummy_value()
+
+    return types.void(tables, types.int64, types.int64, tables.dtype), code
+
+
+def _entry(context: Any, builder: Any, kind: Any, where: Any) -> Any:
+    """The address of an entry. Less code, and sooner compiled, than a call of a function that does the same."""
+    tables, table, place = where
+    data = context.data_model_manager[kind].get(builder, tables, "data")
+    first = builder.load(builder.gep(data, [table]))
+    return builder.gep(data, [builder.add(first, place)])

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from hamlet_core.engines.hamlet.jit.decorators import compiled_inline
 
 ZERO_EXPONENT = -(1 << 50)
 """The exponent of a scaled zero: below that of every other number."""
@@ -104,13 +106,13 @@ def _bits_of(typing_context, double):  # type: ignore[no-untyped-def]  # noqa: A
     return types.int64(types.float64), generate
 
 
-@njit(forceinline=True)
+@compiled_inline
 def power(exponent: int) -> float:
     """2.0**exponent for an exponent in [-1020, 0]; 0.0 below."""
     return _double_of((np.int64(exponent) + np.int64(1023)) << np.int64(52)) if exponent >= _SMALL else 0.0
 
 
-@njit(forceinline=True)
+@compiled_inline
 def put_scaled(numbers: ScaledNumbers, index: int, mantissa: float, exponent: int) -> None:
     """Store mantissa * 2**exponent, normalised; the mantissa is finite and not subnormal."""
     bits = _bits_of(mantissa)
@@ -122,7 +124,7 @@ def put_scaled(numbers: ScaledNumbers, index: int, mantissa: float, exponent: in
     numbers.exponent[index] = ZERO_EXPONENT if zero else exponent + grown
 
 
-@njit(forceinline=True)
+@compiled_inline
 def high(left: Any, right: Any) -> Any:
     """The upper 64 bits of a product of two unsigned 64-bit numbers."""
     a, b = left >> _SHIFT, left & _LOW
@@ -133,7 +135,7 @@ def high(left: Any, right: Any) -> Any:
     return a * c + (middle >> _SHIFT) + (other >> _SHIFT)
 
 
-@njit(forceinline=True)
+@compiled_inline
 def montgomery(left: Any, right: Any, prime: Any, inverse: Any) -> Any:
     """Left * right / 2**64 modulo prime (Montgomery 1985)."""
     low = left * right

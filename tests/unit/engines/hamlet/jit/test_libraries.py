@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from numba.core.caching import NullCache
+from numba.core.errors import TypingError
 
 from hamlet_core.engines.hamlet.jit.decorators import (
     compiled,
@@ -67,9 +69,24 @@ def above(x):
     return diamond(x) + near(x) + of_type(x) + checked(x)
 
 
+@compiled_part
+def doubled(x):
+    return 2 * x
+
+
+@compiled
+def of_constants(x):
+    return doubled(x) + doubled(20) + doubled(1)
+
+
+@compiled
+def of_nothing(x):
+    return x.nothing
+
+
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    for kernel in (diamond, above):
+    for kernel in (diamond, above, of_constants, of_nothing):
         monkeypatch.setattr(kernel, "_cache", NullCache())
 
 
@@ -102,6 +119,24 @@ def test_a_kernel_calls_kernels_and_parts_of_any_types() -> None:
 def test_what_a_part_raises_arrives() -> None:
     with pytest.raises(ValueError, match="too large"):
         above(101.0)
+
+
+def test_a_constant_has_no_part_of_its_own() -> None:
+    assert of_constants(3) == 48
+    assert len(doubled.overloads) == 1
+
+
+def test_garbage_is_collected_after_compilation_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    switched: list[str] = []
+    for name in ("enable", "disable"):
+        monkeypatch.setattr(gc, name, lambda name=name: switched.append(name))
+    with pytest.raises(TypingError, match="nothing"):
+        of_nothing(1)
+    assert switched == ["disable", "enable"]
+    monkeypatch.setattr(gc, "isenabled", lambda: False)
+    with pytest.raises(TypingError, match="nothing"):
+        of_nothing(1.0)
+    assert switched[2:] == ["disable"]
 
 
 PROGRAM = """
