@@ -49,6 +49,7 @@ from hamlet_core.windows import WindowSpec
 
 if TYPE_CHECKING:
     from hamlet_core.engines.hamlet.accumulators import WindowedQuery
+    from hamlet_core.engines.hamlet.input.query_class import QueryClass
 
 MOST_WINDOWS = 100_000_000
 """Of one query in one run."""
@@ -221,6 +222,13 @@ class _Meaning:
         """By query: how the compiled engine folds it."""
         return tuple(path_of(one) for one in self.queries)
 
+    @cached_property
+    def classes(self) -> list[QueryClass]:
+        """Of the queries that the compiled engine folds together; what it makes for one run is there for the next."""
+        lanes = [one for one, path in zip(self.queries, self.paths, strict=True) if path in LANES]
+        classes: list[QueryClass] = _compiled_engine().classes_of(lanes)
+        return classes
+
 
 def _meaning(workload: object) -> _Meaning:
     """The analysed queries; a text that was read before is not read again."""
@@ -291,7 +299,8 @@ def _fold(
             chunks = chain.from_iterable(totals)
         if by_lanes:
             lanes = [analysed[place] for place in by_lanes]
-            chunks = chain(chunks, folding.by_lanes(lanes, [specs[place] for place in by_lanes]))
+            windows = [specs[place] for place in by_lanes]
+            chunks = chain(chunks, folding.by_lanes(lanes, windows, meaning.classes))
     rows: list[PartialRow] = []
     sets = [(place,) for place in others] if options.engine not in TOGETHER else alike(analysed, specs)
     for number, own in enumerate(sets):
@@ -314,9 +323,12 @@ class _Folding:
     options: Options
 
     def by_lanes(
-        self, queries: Sequence[AnalysedQuery], specs: Sequence[WindowSpec]
+        self,
+        queries: Sequence[AnalysedQuery],
+        specs: Sequence[WindowSpec],
+        classes: Sequence[QueryClass] = (),
     ) -> Iterator[list[Totals]]:
-        """All of them together."""
+        """All of them together; `classes` are theirs, if they are known."""
         windowed, sharing = self._windowed(queries, specs), self.options.sharing
         chunks: Iterator[list[Totals]] = _compiled_engine().fold_workload(
             windowed,
@@ -326,6 +338,7 @@ class _Folding:
             self.text,
             sharing=sharing,
             threads=self.options.at_once,
+            classes=classes,
         )
         return chunks
 

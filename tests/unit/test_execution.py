@@ -25,6 +25,9 @@ from hamlet_core import (
     run,
     run_part,
 )
+from hamlet_core.engines.hamlet.bursts import fold as bursts
+from hamlet_core.engines.hamlet.events import fold as events
+from hamlet_core.engines.hamlet.input import query_class
 from hamlet_core.language.syntax import Workload
 from hamlet_core.results.counters import Counters
 
@@ -161,6 +164,27 @@ def test_text_and_tree_give_the_same():
     assert run(workload, EVENTS) == run(TEXT, EVENTS)
     assert run(pickle.loads(pickle.dumps(workload)), EVENTS) == run(TEXT, EVENTS)
     assert run(workload, EVENTS).num_rows > 0
+
+
+@pytest.mark.parametrize("left", [query_class.KEPT_PROGRAMS, 0])
+def test_what_one_run_plans_is_there_for_the_next(monkeypatch, left):
+    monkeypatch.setattr(query_class, "KEPT_PROGRAMS", left)
+    planned = []
+    for module, name in ((bursts, "compile_bursts"), (events, "sharing_builder"), (events, "event_program")):
+        plans = getattr(module, name)
+        monkeypatch.setattr(
+            module, name, lambda *given, plans=plans, **named: planned.append(plans) or plans(*given, **named)
+        )
+    text = TEXT.replace("WITHIN 8 s", f"WITHIN {70 + left} s")  # which no other test has
+    first = run(text, EVENTS)
+    made = len(planned)
+    assert {one.__name__ for one in planned} == {"compile_bursts", "sharing_builder", "event_program"}
+    assert run(text, EVENTS) == first
+    assert len(planned) == (made if left else 2 * made)
+    for policy in ("never", "always", "dynamic"):  # which have other plans
+        same(run(text, EVENTS, policy=policy), first, "scaled")
+    more = pa.concat_tables([EVENTS, table([(4, "N", "y", 1, 2), (5, "A", "y", 2, 3), (6, "B", "y", 2, 4)])])
+    assert run(text, more, arithmetic="exact") == run(parse(text), more, arithmetic="exact")
 
 
 def test_tables_in_pieces_batches_and_readers_give_the_same():

@@ -80,6 +80,7 @@ def fold_workload(
     limits: Limits = Limits(),
     sharing: Sharing = Sharing(),
     threads: int = 1,
+    classes: Sequence[QueryClass] = (),
 ) -> Iterator[list[Totals]]:
     """Totals of every query, in order, chunk by chunk of the stream; adds to `work` what the kernels did.
 
@@ -89,14 +90,16 @@ def fold_workload(
     how sliding windows are folded (patterns that have no pane maps keep lanes).
 
     `sharing`: how it is decided who shares what. `threads`: how many classes of chunks are folded at once; where the stream
-    is cut does not depend on it, and so no bit of the answer does.
+    is cut does not depend on it, and so no bit of the answer does. `classes`: those of the queries, if they are known.
 
     No events are folded in every way: that compiles all kernels that events might need, before there are any.
     """
     specs = [query.spec for query in windowed]
     progress = Progress.over(len(stream))
-    classes = classes_of([query.analysed for query in windowed])
+    classes = classes or classes_of([query.analysed for query in windowed])
     every = [own for whole in classes for own in (whole, *whole.rest)]
+    for kept in every:
+        kept.spare()
     ways = (windows,) if len(stream) or windows != "auto" else ("panes", "lanes")
     crew = Crew(threads if len(stream) >= ALONE else 1)
     progress.at(0.0)

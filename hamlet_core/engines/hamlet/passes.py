@@ -243,11 +243,13 @@ class ClassPasses:
         return results, done
 
     def _program(self, accumulators: Sequence[Accumulator], specs: Sequence[int]) -> BurstProgram:
-        """Tables are made once for equal accumulators: chunks and the residues of many blocks of primes use the same."""
+        """Tables are made once for equal accumulators: chunks, runs and the residues of many primes use the same."""
         key = (
             tuple(accumulator.key for accumulator in accumulators),
+            tuple(specs),
             self.jobs.slots,
             tuple(self.events.codes),
+            self.sharing.equals,
         )
         programs = self.own.programs
         with self.own.making:
@@ -255,7 +257,7 @@ class ClassPasses:
                 programs[key] = bursts.burst_program(
                     accumulators, specs, self.events, self.jobs, share=self.sharing.equals
                 )
-        program: BurstProgram = programs[key]
+            program: BurstProgram = programs[key]
         return program
 
     # --- the event kernel ---------------------------------------------------------------------

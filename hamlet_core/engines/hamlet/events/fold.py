@@ -242,7 +242,7 @@ def _builder(workload: Workload) -> Builder:
                 room,
                 sharing,
             )
-    builder: Builder = programs[key]
+        builder: Builder = programs[key]
     return builder
 
 

@@ -24,6 +24,9 @@ from hamlet_core.template.sharable import partition_of
 _NO_BITS = np.zeros((0, 1), np.uint64)
 _NO_ROWS = np.zeros(0, np.int64)
 
+KEPT_PROGRAMS = 64
+"""So many of a class are kept for the next run; where results have other shapes each time they get more and more."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClassEvents:
@@ -55,7 +58,7 @@ class QueryClass:
     rest: tuple[QueryClass, ...] = ()
     """Some of the queries, for the events that they read and that this class does not."""
     programs: dict[Any, Any] = field(default_factory=dict)
-    """Mutable: tables that chunks of the stream have in common."""
+    """Mutable: tables that chunks of a stream have in common, and runs of the workload."""
     making: Lock = field(default_factory=Lock, compare=False)
     """Held by the thread that makes one of these, so that each is made once."""
 
@@ -63,6 +66,12 @@ class QueryClass:
     def partition(self) -> tuple[str, ...]:
         """The partition attributes, each once."""
         return tuple(dict.fromkeys((*self.equivalence, *self.group_by)))
+
+    def spare(self) -> None:
+        """Before a run: forget the tables of others, if they are many."""
+        with self.making:
+            if len(self.programs) > KEPT_PROGRAMS:
+                self.programs.clear()
 
 
 def classes_of(queries: Sequence[AnalysedQuery]) -> list[QueryClass]:
