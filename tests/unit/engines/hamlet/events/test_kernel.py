@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -33,6 +36,7 @@ from hamlet_core.table.encode import encode, ticks
 from hamlet_core.template.plan import plan_query
 from hamlet_core.template.workload import LANES, path_of
 from hamlet_core.windows import WindowSpec
+from tests.conftest import ROOT
 from tests.golden import harness
 from tests.properties import comparison, generation
 from tests.properties.streams import stream as random_stream
@@ -400,3 +404,29 @@ def test_numbers_of_different_types_make_different_conditions(numbers):
     found = run(text, table)
     assert found.equals(run(text, table, engine="greta"))
     assert len(set(found["value"].to_pylist())) == 2
+
+
+COMPILED = """
+import pyarrow as pa
+from hamlet_core import run
+from hamlet_core.engines.hamlet.automaton import sets, trees
+from hamlet_core.engines.hamlet.graphlets import snapshots
+
+pattern = {!r}
+text = f"RETURN COUNT(*) PATTERN {{pattern}} WHERE b.v < NEXT(b).v WITHIN 9 s"
+events = pa.table({{"time": [1, 2, 3], "type": ["A", "B", "B"], "v": [0, 1, 2]}})
+parts = (trees.plant, sets.gather_standings, sets.commit_standings, sets.finish_standings, snapshots.flush)
+print(run(text, events)["value"].to_pylist(), [len(one.overloads) for one in parts])
+"""
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [("SEQ(A a, B b+)", "[3.0] [1, 0, 0, 0, 0]"), ("SEQ(A a, B b+, B c?)", "[3.0] [1, 1, 1, 1, 0]")],
+)
+def test_what_no_query_needs_is_not_compiled(tmp_path, pattern, found):
+    """Nothing for ambiguous patterns where there are none, nothing for graphlets where nobody shares."""
+    command = [sys.executable, "-c", COMPILED.format(pattern)]
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"{found}\n"), done.stderr
