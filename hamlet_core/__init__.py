@@ -28,6 +28,7 @@ from hamlet_core.execution import (
 )
 from hamlet_core.language.syntax import Query, Workload
 from hamlet_core.language.writer import write_query, write_workload
+from hamlet_core.online.session import Session, SessionStats, stream
 from hamlet_core.results.counters import Counters
 from hamlet_core.results.rows import DECISION_SCHEMA, PARTIAL_SCHEMA, result_schema
 from hamlet_core.table.encode import EventSchema
@@ -47,6 +48,8 @@ __all__ = [
     "QueryMeaningError",
     "QueryPlan",
     "QuerySyntaxError",
+    "Session",
+    "SessionStats",
     "StreamError",
     "Why",
     "Workload",
@@ -60,6 +63,7 @@ __all__ = [
     "result_schema",
     "run",
     "run_part",
+    "stream",
     "why",
     "write_query",
     "write_workload",

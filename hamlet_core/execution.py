@@ -45,7 +45,7 @@ from hamlet_core.table.kinds import NUMBERS, Kind
 from hamlet_core.template.plan import QueryPlan, plan_query, types_read
 from hamlet_core.template.sharable import halves_of
 from hamlet_core.template.workload import LANES, Path, path_of
-from hamlet_core.windows import WindowSpec
+from hamlet_core.windows import Wanted, WindowSpec
 
 if TYPE_CHECKING:
     from hamlet_core.engines.hamlet.accumulators import WindowedQuery
@@ -76,14 +76,14 @@ def parse(text: str) -> Workload:
     >>> [query.name for query in parse("RETURN COUNT(*) PATTERN SEQ(A a, B b+) WITHIN 10 min").queries]
     ['q1']
     """
-    workload = _workload(text)
+    workload = workload_of(text)
     analyse_workload(workload)
     return workload
 
 
 def plan(workload: Workload | str) -> tuple[QueryPlan, ...]:
     """What each query reads: types, columns, partition attributes, window (see `QueryPlan`)."""
-    return _meaning(workload).plans
+    return meaning_of(workload).plans
 
 
 def run(
@@ -112,7 +112,7 @@ def run(
     Raises QuerySyntaxError, QueryMeaningError or StreamError; never returns a partial answer.
     """
     options = Options(engine, policy, cost_model, arithmetic, choice, threads=threads)
-    return _fold(_meaning(workload), _text(workload), events, schema, options).results()
+    return _fold(meaning_of(workload), _text(workload), events, schema, options).results()
 
 
 def execute(
@@ -129,7 +129,7 @@ def execute(
 ) -> Execution:
     """As `run`, with the decision log and counters beside the results."""
     options = Options(engine, policy, cost_model, arithmetic, choice, log=True, threads=threads)
-    folded = _fold(_meaning(workload), _text(workload), events, schema, options)
+    folded = _fold(meaning_of(workload), _text(workload), events, schema, options)
     results = folded.results()
     work = folded.work
     done = {name: getattr(work, name) for name in Counters.__slots__ if hasattr(work, name)}
@@ -154,7 +154,7 @@ def partials(
     Every partition (equivalence and GROUP-BY values) must be whole in one call.
     """
     options = Options(engine, policy, cost_model, arithmetic, choice, threads=threads)
-    return _fold(_meaning(workload), _text(workload), events, schema, options).part(frozenset()).partials
+    return _fold(meaning_of(workload), _text(workload), events, schema, options).part(frozenset()).partials
 
 
 def run_part(
@@ -172,7 +172,7 @@ def run_part(
 ) -> Part:
     """As `partials`, but result rows at once of the queries `finished`: those whose groups are whole in this call."""
     options = Options(engine, policy, cost_model, arithmetic, choice, log=True, threads=threads)
-    return _fold(_meaning(workload), _text(workload), events, schema, options).part(frozenset(finished))
+    return _fold(meaning_of(workload), _text(workload), events, schema, options).part(frozenset(finished))
 
 
 def merge_partials(
@@ -187,7 +187,7 @@ def merge_partials(
     if time_type not in (pa.int64(), TIMESTAMP_TYPE):
         hint = "use int64, or timestamp[us, UTC] for timestamps and dates"
         raise StreamError(f"window bounds cannot be {time_type}", code="E214", hint=hint)
-    shapes = shapes_of(_meaning(workload).queries, numbers)
+    shapes = shapes_of(meaning_of(workload).queries, numbers)
     check_partials(partials, shapes)
     return result_table(merged_rows(partials, shapes, numbers), shapes, numbers, time_type)
 
@@ -198,16 +198,16 @@ def check_columns(workload: Workload | str, table: pa.Schema, schema: EventSchem
         hint = "give the schema of the table, as in table.schema"
         raise StreamError(f"columns cannot be of class {_class_name(table)}", code="E209", hint=hint)
     nothing = pa.Table.from_batches([], table)
-    _fold(_meaning(workload), _text(workload), nothing, schema, Options("greta"))  # compiles nothing
+    _fold(meaning_of(workload), _text(workload), nothing, schema, Options("greta"))  # compiles nothing
 
 
 def check_engine(workload: Workload | str, engine: str) -> None:
     """Raise QueryMeaningError E302, as running would, if the engine's paper has no rule for one of the queries."""
-    check_queries(engine, _meaning(workload).queries, _text(workload))
+    check_queries(engine, meaning_of(workload).queries, _text(workload))
 
 
 @dataclass(frozen=True)
-class _Meaning:
+class Meaning:
     """The queries of a workload, and what follows from them before any event."""
 
     queries: tuple[AnalysedQuery, ...]
@@ -230,16 +230,16 @@ class _Meaning:
         return classes
 
 
-def _meaning(workload: object) -> _Meaning:
+def meaning_of(workload: object) -> Meaning:
     """The analysed queries; a text that was read before is not read again."""
     if isinstance(workload, str):
         return _meaning_of_text(workload)
-    return _Meaning(analyse_workload(_workload(workload)))
+    return Meaning(analyse_workload(workload_of(workload)))
 
 
 @lru_cache(maxsize=32)
-def _meaning_of_text(text: str) -> _Meaning:
-    return _Meaning(analyse_workload(_syntax_of_text(text)))
+def _meaning_of_text(text: str) -> Meaning:
+    return Meaning(analyse_workload(_syntax_of_text(text)))
 
 
 @lru_cache(maxsize=32)
@@ -247,7 +247,8 @@ def _syntax_of_text(text: str) -> Workload:
     return parse_syntax(text)
 
 
-def _workload(workload: object) -> Workload:
+def workload_of(workload: object) -> Workload:
+    """A text as a tree, which must not mean anything yet."""
     if isinstance(workload, str):
         return _syntax_of_text(workload)
     if isinstance(workload, Workload):
@@ -260,7 +261,8 @@ def _class_name(value: object) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
 
 
-def _check_schema(schema: object) -> None:
+def check_schema(schema: object) -> None:
+    """Raise StreamError E201 for what is no event schema."""
     if not isinstance(schema, EventSchema):
         hint = "give EventSchema(time=..., type=...)"
         raise StreamError(f"a schema cannot be of class {_class_name(schema)}", code="E201", hint=hint)
@@ -271,15 +273,27 @@ def _text(workload: Workload | str) -> str:
 
 
 def _fold(
-    meaning: _Meaning,
+    meaning: Meaning,
     text: str,
     events: Events,
     schema: EventSchema,
     options: Options,
 ) -> Folded:
-    analysed = meaning.queries
-    check_queries(options.engine, analysed, text)
+    check_queries(options.engine, meaning.queries, text)
     stream, specs = _encoded(meaning, text, events, schema)
+    return fold_stream(meaning, text, stream, specs, options)
+
+
+def fold_stream(
+    meaning: Meaning,
+    text: str,
+    stream: Stream,
+    specs: Sequence[WindowSpec],
+    options: Options,
+    only: Wanted | None = None,
+) -> Folded:
+    """Encoded events folded; `specs` by query, of each of which only the windows `only` are wanted (None: all)."""
+    analysed = meaning.queries
     numbers = ARITHMETICS[options.arithmetic]
     shapes = shapes_of(analysed, numbers)
     work, progress = Work(), Progress.over(len(stream))
@@ -290,7 +304,7 @@ def _fold(
         by_lanes = [place for place in others if paths[place] in LANES]
         by_prefixes = [place for place in others if paths[place] is Path.PREFIXES]
         others = [place for place in others if paths[place] is Path.REFERENCE]
-        folding = _Folding(stream, numbers, work, text, options)
+        folding = _Folding(stream, numbers, work, text, options, only)
         if by_prefixes:
             totals, left = folding.by_prefixes(
                 [analysed[place] for place in by_prefixes], [specs[place] for place in by_prefixes], progress
@@ -306,7 +320,9 @@ def _fold(
     for number, own in enumerate(sets):
         part = progress.part(number, len(sets))
         queries = [analysed[place] for place in own]
-        found, events_bound = _fold_set(queries, specs[own[0]], text, stream, options, part)
+        spec = specs[own[0]]
+        wanted = None if only is None else only[spec]
+        found, events_bound = _fold_set(queries, spec, text, stream, options, part, wanted)
         rows.extend(found)
         work.matched_events += events_bound
     return Folded(stream, shapes, numbers, work, chunks, rows)
@@ -321,6 +337,7 @@ class _Folding:
     work: Work
     text: str
     options: Options
+    only: Wanted | None
 
     def by_lanes(
         self,
@@ -339,6 +356,7 @@ class _Folding:
             sharing=sharing,
             threads=self.options.at_once,
             classes=classes,
+            only=self.only,
         )
         return chunks
 
@@ -350,7 +368,14 @@ class _Folding:
         asked = [one if both is None else both[1] for one, both in zip(queries, halves, strict=True)]
         windowed = self._windowed(asked, specs)
         totals, left = _compiled_engine().fold_prefixes(
-            windowed, self.stream, self.numbers.name, self.work, self.text, progress, self.options.at_once
+            windowed,
+            self.stream,
+            self.numbers.name,
+            self.work,
+            self.text,
+            progress,
+            self.options.at_once,
+            self.only,
         )
         found: list[Iterator[list[Totals]]] = []
         for place, one in totals.items():
@@ -370,21 +395,21 @@ class _Folding:
 
 
 def _encoded(
-    meaning: _Meaning,
+    meaning: Meaning,
     text: str,
     events: Events,
     schema: EventSchema,
 ) -> tuple[Stream, list[WindowSpec]]:
     """The events that the queries read, their columns checked, and the window of each query in ticks."""
-    _check_schema(schema)
+    check_schema(schema)
     columns = sorted({name for one in meaning.plans for name in one.columns})
     found = opened(events, schema.type)
     kinds = {name: kind for name, (kind, _) in table_kinds(found.schema, schema, columns).items()}
     for one in meaning.queries:
-        _check_types(one, kinds, text)
+        check_types(one, kinds, text)
     table = read(found, [*columns, schema.time, *filter(None, (schema.type, schema.sequence))])
     stream = encode(table, schema, columns, types_read(meaning.plans))
-    return stream, [_window_spec(one, stream, text) for one in meaning.queries]
+    return stream, [window_spec(one, stream, text) for one in meaning.queries]
 
 
 def _compiled_engine() -> ModuleType:
@@ -408,19 +433,25 @@ def windowed_queries(
     workload: Workload | str, events: pa.Table, schema: EventSchema, arithmetic: str
 ) -> tuple[list[WindowedQuery], Stream]:
     """What the compiled engine folds: for benchmarks that time its kernels alone."""
-    meaning = _meaning(workload)
+    meaning = meaning_of(workload)
     stream, specs = _encoded(meaning, _text(workload), events, schema)
     return _windowed(meaning.queries, specs, shapes_of(meaning.queries, ARITHMETICS[arithmetic])), stream
 
 
-def _window_spec(analysed: AnalysedQuery, stream: Stream, text: str) -> WindowSpec:
+def window_spec(analysed: AnalysedQuery, stream: Stream, text: str) -> WindowSpec:
+    """The window of a query in ticks; raises QueryMeaningError E220, and StreamError E211 or E212 for such events."""
     query = analysed.query
     within = ticks(query.within.microseconds, stream.unit, span=query.within_span, text=text, what="WITHIN")
     slide = ticks(query.slide.microseconds, stream.unit, span=query.slide_span, text=text, what="SLIDE")
     spec = WindowSpec(within, slide, stream.origin)
-    _check_bounds(spec, stream, query.name)
-    _check_count(spec, stream, query.name)
+    check_windows(spec, stream, query.name)
     return spec
+
+
+def check_windows(spec: WindowSpec, stream: Stream, name: str) -> None:
+    """Raise StreamError E211 or E212 where the windows of a query are too many for these events, or too far away."""
+    _check_bounds(spec, stream, name)
+    _check_count(spec, stream, name)
 
 
 def _fold_set(
@@ -430,6 +461,7 @@ def _fold_set(
     stream: Stream,
     options: Options,
     progress: Progress,
+    only: range | None,
 ) -> tuple[list[PartialRow], int]:
     """One query, or some that are `alike`: their rows, and how many events they bind."""
     numbers = ARITHMETICS[options.arithmetic]
@@ -444,7 +476,7 @@ def _fold_set(
     known[DURATION] = lasting
     evaluate = evaluator(options.engine, prepared, spec, numbers)
     rows: list[PartialRow] = []
-    folded = fold_together(prepared, spec, shapes, numbers, evaluate, progress)
+    folded = fold_together(prepared, spec, shapes, numbers, evaluate, progress, only)
     for one, shape, groups in zip(queries, shapes, folded, strict=True):
         units = tuple((name, known[name].kind.name, known[name].scale) for name in shape.attributes)
         labels = tuple(aggregate.label for aggregate in one.query.aggregates)
@@ -482,7 +514,8 @@ def _check_count(spec: WindowSpec, stream: Stream, name: str) -> None:
         )
 
 
-def _check_types(analysed: AnalysedQuery, kinds: Mapping[str, Kind], text: str) -> None:
+def check_types(analysed: AnalysedQuery, kinds: Mapping[str, Kind], text: str) -> None:
+    """Raise QueryMeaningError if columns of these kinds do not fit what the query does with them."""
     def kind_of(attribute: Attribute) -> Kind:
         return kinds[attribute.name]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import gcd
+from typing import TypeAlias
 
 from hamlet_core.errors import InvariantError
 
@@ -41,6 +42,10 @@ class WindowSpec:
         """The (start, end) of a window; the end is not in it."""
         start = self.origin + index * self.slide
         return start, start + self.within
+
+
+Wanted: TypeAlias = Mapping[WindowSpec, range]
+"""By specification the numbers of the windows that somebody asks for."""
 
 
 @dataclass(frozen=True, slots=True)

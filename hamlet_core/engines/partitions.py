@@ -117,8 +117,9 @@ def fold_together(
     arithmetic: Arithmetic,
     evaluate: EvaluateTogether,
     progress: Progress = UNWATCHED,
+    only: range | None = None,
 ) -> list[Groups]:
-    """The groups of each of some queries that are `alike`, or of one."""
+    """The groups of each of some queries that are `alike`, or of one; only in these windows (None: in all)."""
     stream = prepared[0].stream
     rows = rows_that_matter(prepared)
     found: list[Groups] = [{} for _ in prepared]
@@ -126,6 +127,8 @@ def fold_together(
     for partition in partitions(prepared[0].analysed, stream, rows):
         times = [stream.times[row] for row in partition.rows]
         for index, first, last in windows(spec, times):
+            if only is not None and index not in only:
+                continue
             progress.at((before + first) / len(rows))
             outcomes = evaluate(partition.rows[first:last])
             for query, shape, groups, outcome in zip(prepared, shapes, found, outcomes, strict=True):

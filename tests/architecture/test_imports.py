@@ -51,6 +51,7 @@ LAYERS = {
         ("results",),
         ("engines",),
         ("execution",),
+        ("online",),
         ("bench", "describe"),
     ),
     "hamlet_core.engines.hamlet": (

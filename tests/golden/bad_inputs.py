@@ -11,7 +11,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hamlet_core import EventSchema, check_columns, execute, explain, merge_partials, partials, plan, run
+from hamlet_core import (
+    EventSchema,
+    Session,
+    check_columns,
+    execute,
+    explain,
+    merge_partials,
+    partials,
+    plan,
+    run,
+    stream,
+)
 from hamlet_core.results.rows import PARTIAL_SCHEMA
 
 COUNT = "RETURN COUNT(*) PATTERN A a+ WITHIN 10 s"
@@ -45,6 +56,21 @@ def merged(**options: Any) -> Callable[[], object]:
     """Merge the partial results of the three events."""
     given = {"time_type": pa.int64(), "arithmetic": "scaled", **options}
     return lambda: merge_partials(COUNT, partials(COUNT, table()), **given)
+
+
+def pushed(*batches: pa.Table, query: str = COUNT, **options: Any) -> Session:
+    """A session that has taken these batches."""
+    session = stream(query, **options)
+    for batch in batches:
+        session.push(batch)
+    return session
+
+
+def flushed() -> Session:
+    """A session at its end."""
+    session = pushed(table())
+    session.flush()
+    return session
 
 
 INPUTS: dict[str, Callable[[], object]] = {
@@ -113,6 +139,32 @@ INPUTS: dict[str, Callable[[], object]] = {
     "decimal in LIKE": on(
         "RETURN COUNT(*) PATTERN A a WHERE a.v LIKE '1%' WITHIN 10 s", v=[Decimal("1.5")] * 3
     ),
+    "lateness as a word": lambda: stream(COUNT, lateness="soon"),
+    "lateness as a number with a point": lambda: stream(COUNT, lateness=1.5),
+    "lateness that is negative": lambda: stream(COUNT, lateness=-1),
+    "lateness finer than the unit": lambda: pushed(table(), lateness="10 ms"),
+    "lateness in units beside timestamps": lambda: pushed(
+        table(time=pa.array([1, 2, 3], pa.timestamp("s"))), lateness=5
+    ),
+    "NULL time in a pushed batch": lambda: pushed(table(), table(time=pa.array([1, None, 3]))),
+    "NaN in a pushed batch": lambda: pushed(table(v=[1.0, float("nan"), 2.0]), query=SUM),
+    "a batch without a column": lambda: pushed(table(), table(v=None), query=SUM),
+    "a column of another kind than before": lambda: pushed(table(), table(v=["1", "2", "3"]), query=GROUPED),
+    "a decimal column of another scale than before": lambda: pushed(
+        table(v=pa.array([Decimal("1.5")] * 3)), table(v=pa.array([Decimal("1.25")] * 3)), query=SUM
+    ),
+    "timestamps after integers": lambda: pushed(table(), table(time=pa.array([1, 2, 3], pa.timestamp("s")))),
+    "a batch in a list": lambda: pushed([{"time": 1, "type": "A"}]),
+    "a batch after the end": lambda: flushed().push(table()),
+    "a query whose name is there": lambda: stream(COUNT).add(SUM),
+    "a query that reads what is not there": lambda: pushed(table(v=None)).add(f"other: {SUM}"),
+    "a query that is not there": lambda: stream(COUNT).remove("q2"),
+    "a state of another class": lambda: Session.restore("state"),
+    "a state of no bytes": lambda: Session.restore(b""),
+    "a state of other bytes": lambda: Session.restore(b"PAR1" * 20),
+    "a state cut short": lambda: Session.restore(pushed(table()).state()[:-1]),
+    "a state with another byte": lambda: Session.restore(pushed(table()).state()[:-1] + b"?"),
+    "a state of another version": lambda: Session.restore(stream(COUNT).state().replace(b"\1", b"\2", 1)),
     "partial rows of another schema": lambda: merge_partials(
         COUNT, PARTIAL_SCHEMA.remove(4).empty_table(), time_type=pa.int64()
     ),

@@ -43,7 +43,7 @@ from hamlet_core.sharing.log import summarised
 from hamlet_core.sharing.options import Sharing
 from hamlet_core.table.encode import Stream
 from hamlet_core.threads import Crew, Piece
-from hamlet_core.windows import WindowSpec
+from hamlet_core.windows import Wanted, WindowSpec
 
 MOST_DECISIONS = 1 << 16
 """Rows of the log of a run, about: more are added up."""
@@ -59,12 +59,13 @@ def fold_prefixes(
     text: str,
     progress: Progress,
     threads: int = 1,
+    only: Wanted | None = None,
 ) -> tuple[dict[int, Totals], list[int]]:
     """Totals, by place, of queries with a matching mode, or with aggregates over partitions; adds to `work`.
 
     And the places of those with a number beyond the 64 bits that this kernel has.
     """
-    found = dict(fold_by_prefixes(windowed, stream, arithmetic, work, text, progress, threads))
+    found = dict(fold_by_prefixes(windowed, stream, arithmetic, work, text, progress, threads, only))
     return found, [place for place in range(len(windowed)) if place not in found]
 
 
@@ -81,6 +82,7 @@ def fold_workload(
     sharing: Sharing = Sharing(),
     threads: int = 1,
     classes: Sequence[QueryClass] = (),
+    only: Wanted | None = None,
 ) -> Iterator[list[Totals]]:
     """Totals of every query, in order, chunk by chunk of the stream; adds to `work` what the kernels did.
 
@@ -91,6 +93,7 @@ def fold_workload(
 
     `sharing`: how it is decided who shares what. `threads`: how many classes of chunks are folded at once; where the stream
     is cut does not depend on it, and so no bit of the answer does. `classes`: those of the queries, if they are known.
+    `only`: the windows that are wanted (None: all).
 
     No events are folded in every way: that compiles all kernels that events might need, before there are any.
     """
@@ -112,7 +115,7 @@ def fold_workload(
 
         return Piece(fold, share)
 
-    cut, pieces, before = list(chunks(stream, specs, bytes_per_event(windowed, classes), limits)), [], 0
+    cut, pieces, before = list(chunks(stream, specs, bytes_per_event(windowed, classes), limits, only)), [], 0
     for chunk in cut:
         read = [own for own in every if not reads_nothing(own, chunk.stream)]
         share = (chunk.until - before) / max(len(stream), 1) / max(len(read), 1)

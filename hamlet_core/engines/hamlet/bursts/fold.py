@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from hamlet_core.engines.hamlet.bursts.tables import BurstProgram
 from hamlet_core.engines.hamlet.bursts.windows import most_open
 from hamlet_core.engines.hamlet.input.frame import Whole, windows_of
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents
-from hamlet_core.windows import WindowSpec
+from hamlet_core.windows import Wanted, WindowSpec
 
 SCRATCH = 4
 """Numbers between the results and the state that the kernel may use."""
@@ -67,9 +67,7 @@ class BurstJobs:
         return sum(len(rows.index) for rows in self.rows)
 
 
-def burst_jobs(
-    events: ClassEvents, specs: Sequence[WindowSpec], only: Mapping[WindowSpec, range] | None = None
-) -> BurstJobs:
+def burst_jobs(events: ClassEvents, specs: Sequence[WindowSpec], only: Wanted | None = None) -> BurstJobs:
     """Slice the partitions of a class into windows and number the rows (group, window) they add to.
 
     `only`: the windows of each specification that are wanted (None: all).

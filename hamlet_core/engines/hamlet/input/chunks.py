@@ -6,14 +6,14 @@ folded in one chunk; events that windows of two chunks hold are read twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from hamlet_core.table.encode import Stream
-from hamlet_core.windows import WindowSpec
+from hamlet_core.windows import Wanted, WindowSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +34,22 @@ class Chunk:
     """The events of some windows; by specification the numbers of those windows (None: all)."""
 
     stream: Stream
-    windows: Mapping[WindowSpec, range] | None = None
+    windows: Wanted | None = None
     until: int = 0
     """Events of the whole stream that are done with this chunk, and with those before it."""
 
 
 def chunks(
-    stream: Stream, specs: Sequence[WindowSpec], bytes_per_event: int, limits: Limits
+    stream: Stream,
+    specs: Sequence[WindowSpec],
+    bytes_per_event: int,
+    limits: Limits,
+    only: Wanted | None = None,
 ) -> Iterator[Chunk]:
-    """The stream in chunks, in order of time; `specs` has one entry per query."""
+    """The stream in chunks, in order of time; `specs` has one entry per query, `only` the windows to answer for."""
     cuts = list(_cuts(stream, specs, bytes_per_event, limits))
     if not cuts:
-        yield Chunk(stream, until=len(stream))
+        yield Chunk(stream, only, len(stream))
         return
     first, last = int(stream.time[0]), int(stream.time[-1])
     for low, high in zip([None, *cuts], [*cuts, None], strict=True):
@@ -56,6 +60,8 @@ def chunks(
             )
             for spec in dict.fromkeys(specs)
         }
+        if only is not None:
+            windows = {spec: _both(own, only[spec]) for spec, own in windows.items()}
         bounds = [spec.bounds(index) for spec, own in windows.items() if own for index in (own[0], own[-1])]
         if bounds:
             begin, end = np.searchsorted(
@@ -102,6 +108,10 @@ def _even(events: int, most: int) -> int:
         return events
     count = -(-events // max(most, 1))
     return -(-events // (count + count % 2))
+
+
+def _both(one: range, other: range) -> range:
+    return range(max(one.start, other.start), min(one.stop, other.stop))
 
 
 def _from(spec: WindowSpec, time: int) -> int:

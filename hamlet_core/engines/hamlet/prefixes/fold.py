@@ -42,6 +42,7 @@ from hamlet_core.results.totals import Totals
 from hamlet_core.table.encode import Stream
 from hamlet_core.template.prefixes import folds, reads, why_by_itself
 from hamlet_core.threads import Crew
+from hamlet_core.windows import Wanted
 
 ROOM = 256
 """Prefixes that there is room for at first; more where it is too little."""
@@ -55,8 +56,12 @@ def fold_by_prefixes(
     text: str,
     progress: Progress,
     threads: int = 1,
+    only: Wanted | None = None,
 ) -> Iterator[tuple[int, Totals]]:
-    """Totals by place of the query; there are none of queries with a number beyond 64 bits. So many threads fold."""
+    """Totals by place of the query; there are none of queries with a number beyond 64 bits. So many threads fold.
+
+    `only`: the windows of each specification that are wanted (None: all).
+    """
     alike: dict[tuple[frozenset[str], frozenset[str]], list[int]] = {}
     for place, one in enumerate(windowed):
         alike.setdefault(reads(one.analysed), []).append(place)
@@ -65,7 +70,7 @@ def fold_by_prefixes(
         for places in alike.values():
             (own,) = classes_of([windowed[place].analysed for place in places])
             events = class_events(own, stream, text)
-            jobs = burst_jobs(events, tuple(dict.fromkeys(windowed[place].spec for place in places)))
+            jobs = burst_jobs(events, tuple(dict.fromkeys(windowed[place].spec for place in places)), only)
             numbers, numbered = adjacent_conditions(own.queries)
             pairs, ordered = compile_pairs(numbers, stream.columns, unit=stream.unit, text=text)
             shared = _Shared(stream, events, jobs, Conditions(numbered, pairs, ordered), arithmetic, crew)

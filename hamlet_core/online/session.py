@@ -1,0 +1,303 @@
+"""A workload over events that arrive: batches in, the rows of windows that became final out, each window once.
+
+The watermark is the largest time seen minus the lateness. A window is final when the watermark reaches its end: what comes
+later and is earlier than the watermark is late, and is handed back. So an event that is in time lies in no window that was
+given out. Windows that close are folded by what folds a run, over the events that are held.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from hamlet_core.engines.registry import DEFAULT_ENGINE, Options, check_queries
+from hamlet_core.errors import InvariantError, StreamError
+from hamlet_core.execution import check_schema, check_windows, fold_stream
+from hamlet_core.language.parser import parse_syntax
+from hamlet_core.language.syntax import Workload
+from hamlet_core.online.arrival import Columns, Lateness, Reading, check_lateness
+from hamlet_core.online.asked import Asked, calls
+from hamlet_core.online.held import Held
+from hamlet_core.online.saved import packed, unpacked
+from hamlet_core.online.snapshot import (
+    events_of,
+    events_table,
+    kinds_of,
+    lateness_of,
+    plain_kinds,
+    plain_lateness,
+    plain_schema,
+    schema_of,
+)
+from hamlet_core.results.rows import result_schema
+from hamlet_core.results.totals import one_table
+from hamlet_core.table.encode import EventSchema
+from hamlet_core.table.frames import Events
+from hamlet_core.windows import Wanted
+
+_OPTIONS = ("engine", "policy", "cost_model", "arithmetic", "choice")
+_COUNTS = ("top", "closed", "ended", "rows", "late_rows", "result_rows")
+"""What of a position is a plain value."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStats:
+    """What a session has seen, and what it holds; times are in ticks of the input (timestamps: microseconds)."""
+
+    rows: int
+    """That were pushed, late ones and those of types that no query reads among them."""
+    late: int
+    """Of these, rows that came too late."""
+    late_waiting: int
+    """Of these, rows that nobody has taken yet."""
+    result_rows: int
+    """That were given out."""
+    watermark: int | None
+    """The largest time seen minus the lateness; None before the first row."""
+    held_events: int
+    """That open windows need."""
+    held_bytes: int
+    """Of these events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a stream stands: a value, so that what is refused changes nothing."""
+
+    held: Held = Held()
+    columns: Columns | None = None
+    top: int | None = None
+    closed: int | None = None
+    """The watermark up to which windows were given out."""
+    ended: bool = False
+    rows: int = 0
+    late_rows: int = 0
+    result_rows: int = 0
+    late: tuple[pa.Table, ...] = ()
+
+
+def stream(
+    workload: Workload | str,
+    *,
+    schema: EventSchema = EventSchema(),
+    lateness: Lateness = "0 s",
+    engine: str = DEFAULT_ENGINE,
+    policy: str = "dynamic",
+    cost_model: str = "measured",
+    choice: str = "guarded",
+    arithmetic: str = "scaled",
+) -> Session:
+    """Ask a workload of events that arrive in batches; the rows are those of `run` on all events in time.
+
+    `lateness` is how much earlier than the largest time seen an event may be: a length of time such as "5 min", a
+    timedelta, or a number of units of an integer time column. The other options are those of `run`.
+
+    Raises QuerySyntaxError, QueryMeaningError, or StreamError: E201, E210, E213, and E221 for what is no lateness.
+
+    >>> import pyarrow as pa
+    >>> session = stream("RETURN COUNT(*) PATTERN SEQ(A a, B b+) WITHIN 10 s", lateness="5 s", arithmetic="exact")
+    >>> session.push(pa.table({"time": [1, 3, 2], "type": ["A", "B", "B"]})).num_rows
+    0
+    >>> rows = session.push(pa.table({"time": [15, 9], "type": ["A", "B"]}))
+    >>> rows.select(["window_start", "exact"]).to_pylist()
+    [{'window_start': 0, 'exact': '3'}]
+    >>> [late.select(["time", "type", "late_watermark"]).to_pylist() for late in session.take_late()]
+    [[{'time': 9, 'type': 'B', 'late_watermark': 10}]]
+    """
+    check_schema(schema)
+    check_lateness(lateness)
+    options = Options(engine, policy, cost_model, arithmetic, choice)
+    asked = Asked.of(workload)
+    check_queries(engine, asked.meaning.queries, asked.text)
+    return Session(asked, schema, lateness, options)
+
+
+class Session:
+    """Mutable: a stream of events and the workload that it is asked; made by `stream` or `restore`.
+
+    One thread at a time. What raises an error has changed nothing: the session stands where it stood before the call.
+    """
+
+    def __init__(
+        self,
+        asked: Asked,
+        schema: EventSchema,
+        lateness: Lateness,
+        options: Options,
+        position: Position = Position(),
+    ) -> None:
+        self._asked, self._schema, self._lateness, self._options = asked, schema, lateness, options
+        self._reading = Reading(asked.meaning, asked.text, schema, lateness)
+        self._now = position
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The names of the queries, in the order of results."""
+        return self._asked.names
+
+    def push(self, events: Events) -> pa.Table:
+        """Take a batch of events, in any order; returns the rows that are final now, in the columns and order of `run`.
+
+        `events` are what `run` takes. Rows that are late are not counted, but wait in `take_late`.
+
+        Raises what `run` raises for such events, and StreamError E223 for a column that was of another kind in the
+        batches before, E224 after `flush`.
+        """
+        now = self._now
+        if now.ended:
+            raise StreamError(
+                "events came after the end of the stream",
+                code="E224",
+                hint="flush() ends a stream, for it gives out windows that are open; begin another one",
+            )
+        arrived = self._reading.arrived(events, now.columns, now.top)
+        if now.closed is not None and len(arrived.stream) and int(arrived.stream.time[0]) < now.closed:
+            raise InvariantError("stream: an event in time lies before the watermark", code="E914")
+        if arrived.columns is None or arrived.top is None:
+            return self._nothing(now.columns)
+        late = () if arrived.late is None else (arrived.late,)
+        after = replace(
+            now,
+            held=now.held.and_events(arrived.stream, arrived.columns.kinds),
+            columns=arrived.columns,
+            top=arrived.top,
+            rows=now.rows + arrived.rows,
+            late_rows=now.late_rows + sum(map(len, late)),
+            late=(*now.late, *late),
+        )
+        until = arrived.top - arrived.columns.lateness
+        return self._given_out(after, arrived.columns, arrived.top, until)
+
+    def flush(self) -> pa.Table:
+        """End the stream: returns the rows of all windows that are open. Later calls return none."""
+        now = self._now
+        if now.columns is None or now.top is None or now.ended:
+            self._now = replace(now, ended=True)
+            return self._nothing(now.columns)
+        return self._given_out(replace(now, ended=True), now.columns, now.top, None)
+
+    def take_late(self) -> tuple[pa.Table, ...]:
+        """The rows that came too late and were not taken before: a table for each batch that had some.
+
+        They are as they came, and behind their columns stand `late_watermark`, what the watermark was when each came,
+        and `late_reason`.
+        """
+        late, self._now = self._now.late, replace(self._now, late=())
+        return late
+
+    def add(self, query_text: str) -> None:
+        """Ask one more query, or some: each answers from its first window that begins after the largest time seen.
+
+        Raises as `stream`, StreamError E222 for a name that a query has, and what `run` raises for the columns seen.
+        """
+        self._ask(self._asked.added(query_text, self._options.engine, self._now.top))
+
+    def remove(self, name: str) -> None:
+        """Ask a query no more: it has no rows of windows that are open. Raises StreamError E222 if there is none."""
+        self._ask(self._asked.removed(name))
+
+    def _ask(self, asked: Asked) -> None:
+        now, reading = self._now, Reading(asked.meaning, asked.text, self._schema, self._lateness)
+        if now.columns is not None:
+            columns = reading.columns(now.columns.table, replace(now.columns, table=pa.schema([])))
+            now = replace(now, columns=columns, held=now.held.with_columns(columns.kinds))
+        self._asked, self._reading, self._now = asked, reading, self._without_the_past(now, asked)
+
+    def stats(self) -> SessionStats:
+        """What it has seen, and what it holds."""
+        now = self._now
+        return SessionStats(
+            rows=now.rows,
+            late=now.late_rows,
+            late_waiting=sum(map(len, now.late)),
+            result_rows=now.result_rows,
+            watermark=None if now.top is None or now.columns is None else now.top - now.columns.lateness,
+            held_events=len(now.held),
+            held_bytes=now.held.bytes,
+        )
+
+    def state(self) -> bytes:
+        """All that the session knows, for `restore`, here or in another process; the session goes on as before."""
+        now, asked, options = self._now, self._asked, self._options
+        columns = now.columns
+        kinds = {} if columns is None else columns.kinds
+        header = {
+            "text": asked.text,
+            "since": asked.since,
+            "schema": plain_schema(self._schema),
+            "lateness": plain_lateness(self._lateness),
+            "options": {name: getattr(options, name) for name in _OPTIONS},
+            "counts": {name: getattr(now, name) for name in _COUNTS},
+            "kinds": plain_kinds(kinds),
+            "seen": columns is not None,
+            "pieces": len(now.held.pieces),
+        }
+        tables = [] if columns is None else [pa.Table.from_batches([], columns.table)]
+        tables += [events_table(piece, tuple(kinds)) for piece in now.held.pieces]
+        return packed(header, [*tables, *now.late])
+
+    @classmethod
+    def restore(cls, state: bytes) -> Session:
+        """The session whose `state()` these bytes are. Raises StreamError E225 for bytes that are damaged, or no state."""
+        header, tables = unpacked(state)
+        schema, lateness = schema_of(header["schema"]), lateness_of(header["lateness"])
+        workload = parse_syntax(header["text"]) if header["text"] else Workload(())
+        session = cls(Asked(workload, header["since"]), schema, lateness, Options(**header["options"]))
+        now = replace(session._now, **header["counts"])
+        if header["seen"]:
+            kinds = kinds_of(header["kinds"])
+            columns = replace(session._reading.columns(tables.pop(0).schema, None), kinds=kinds)
+            pieces = (events_of(table, columns.nothing, kinds) for table in tables[: header["pieces"]])
+            now = replace(now, columns=columns, held=Held(tuple(pieces)))
+        session._now = replace(now, late=tuple(tables[header["pieces"] :]))
+        return session
+
+    # --- windows that close -------------------------------------------------------------------
+
+    def _nothing(self, columns: Columns | None) -> pa.Table:
+        """No rows; before any event window bounds are integers."""
+        time_type = pa.int64() if columns is None else columns.nothing.time_type
+        return pa.Table.from_batches([], result_schema(time_type))
+
+    def _given_out(self, after: Position, columns: Columns, top: int, until: int | None) -> pa.Table:
+        """The rows of windows that end up to a time (None: of all); the stream stands behind them then."""
+        first, before = after.held.first(), after.closed
+        tables = []
+        if first is not None:
+            wanted = [
+                self._asked.closing(place, spec, (before, until), (first, top))
+                for place, spec in enumerate(columns.specs)
+            ]
+            found = (self._folded(*call, after.held, columns) for call in calls(columns.specs, wanted))
+            tables = [one for one in found if one.num_rows]
+        rows = one_table(tables, self._asked.names) if tables else self._nothing(columns)
+        closed = top if until is None else until
+        after = replace(after, closed=closed, result_rows=after.result_rows + rows.num_rows)
+        self._now = self._without_the_past(after, self._asked)
+        return rows
+
+    def _folded(self, places: tuple[int, ...], only: Wanted, held: Held, columns: Columns) -> pa.Table:
+        """The rows of some queries in these windows."""
+        bounds = [spec.bounds(index) for spec, own in only.items() for index in (own[0], own[-1])]
+        first, last = min(start for start, _ in bounds), max(end for _, end in bounds)
+        events = held.between(first, last, columns.kinds)
+        if events is None:
+            return self._nothing(columns)
+        meaning, specs = self._asked.part(places), [columns.specs[place] for place in places]
+        for one, spec in zip(meaning.queries, specs, strict=True):
+            check_windows(spec, events, one.query.name)
+        return fold_stream(meaning, self._asked.text, events, specs, self._options, only).results()
+
+    @staticmethod
+    def _without_the_past(now: Position, asked: Asked) -> Position:
+        """Without the events that no open window holds."""
+        if now.columns is None or now.closed is None:
+            return now
+        if now.ended or not now.columns.specs:
+            return replace(now, held=Held())
+        needed = min(
+            spec.bounds(asked.open_from(place, spec, now.closed))[0]
+            for place, spec in enumerate(now.columns.specs)
+        )
+        return replace(now, held=now.held.since(needed, now.columns.kinds))
