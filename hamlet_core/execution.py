@@ -50,6 +50,7 @@ from hamlet_core.windows import Wanted, WindowSpec
 if TYPE_CHECKING:
     from hamlet_core.engines.hamlet.accumulators import WindowedQuery
     from hamlet_core.engines.hamlet.input.query_class import QueryClass
+    from hamlet_core.engines.hamlet.chains.chain import Chain
 
 MOST_WINDOWS = 100_000_000
 """Of one query in one run."""
@@ -427,6 +428,15 @@ def _windowed(
         engine.WindowedQuery(one, spec, shapes[one.query.name].parts)
         for one, spec in zip(analysed, specs, strict=True)
     ]
+
+
+def chain_of_panes(queries: Sequence[AnalysedQuery], spec: WindowSpec, options: Options, text: str) -> Chain:
+    """Panes of queries that have pane maps and the same partitions and windows, from which windows are joined."""
+    numbers = ARITHMETICS[options.arithmetic]
+    windowed = _windowed(queries, [spec] * len(queries), shapes_of(tuple(queries), numbers))
+    with _LOADING:
+        from hamlet_core.engines.hamlet.chains.chain import Chain
+    return Chain(windowed, numbers.name, text)
 
 
 def windowed_queries(

@@ -60,6 +60,13 @@ class Held:
             )
         )
 
+    def count(self, first: int, last: int) -> int:
+        """How many events there are from one time up to another."""
+        bounds = _within_int64(first, last)
+        return sum(
+            int(end - begin) for begin, end in (np.searchsorted(one.time, bounds) for one in self.pieces)
+        )
+
     def between(self, first: int, last: int, kinds: Kinds) -> Stream | None:
         """The events from one time up to another, in order; None where there is none."""
         found = []

@@ -7,10 +7,12 @@ given out. Windows that close are folded by what folds a run, over the events th
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from hamlet_core.algebra.arithmetic import ARITHMETICS
 from hamlet_core.engines.registry import DEFAULT_ENGINE, Options, check_queries
 from hamlet_core.errors import InvariantError, StreamError
 from hamlet_core.execution import check_schema, check_windows, fold_stream
@@ -20,6 +22,7 @@ from hamlet_core.online.arrival import Columns, Lateness, Reading, check_latenes
 from hamlet_core.online.asked import Asked, calls
 from hamlet_core.online.held import Held
 from hamlet_core.online.saved import packed, unpacked
+from hamlet_core.online.sliding import Chains
 from hamlet_core.online.snapshot import (
     events_of,
     events_table,
@@ -30,9 +33,12 @@ from hamlet_core.online.snapshot import (
     plain_schema,
     schema_of,
 )
+from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.results.counters import Work
+from hamlet_core.results.folded import Folded, shapes_of
 from hamlet_core.results.rows import result_schema
-from hamlet_core.results.totals import one_table
-from hamlet_core.table.encode import EventSchema
+from hamlet_core.results.totals import Totals, one_table
+from hamlet_core.table.encode import Column, EventSchema
 from hamlet_core.table.frames import Events
 from hamlet_core.windows import Wanted
 
@@ -59,6 +65,10 @@ class SessionStats:
     """That open windows need."""
     held_bytes: int
     """Of these events."""
+    pane_bytes: int
+    """Of what is kept of panes, from which sliding windows are joined."""
+    folded_events: int
+    """By this object: events that folds have read, an event once more where a fold reads it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +139,7 @@ class Session:
     ) -> None:
         self._asked, self._schema, self._lateness, self._options = asked, schema, lateness, options
         self._reading = Reading(asked.meaning, asked.text, schema, lateness)
+        self._chains = Chains(options)
         self._now = position
 
     @property
@@ -166,8 +177,7 @@ class Session:
             late_rows=now.late_rows + sum(map(len, late)),
             late=(*now.late, *late),
         )
-        until = arrived.top - arrived.columns.lateness
-        return self._given_out(after, arrived.columns, arrived.top, until)
+        return self._given_out(after, arrived.columns, arrived.top, arrived.top - arrived.columns.lateness)
 
     def flush(self) -> pa.Table:
         """End the stream: returns the rows of all windows that are open. Later calls return none."""
@@ -203,6 +213,7 @@ class Session:
             columns = reading.columns(now.columns.table, replace(now.columns, table=pa.schema([])))
             now = replace(now, columns=columns, held=now.held.with_columns(columns.kinds))
         self._asked, self._reading, self._now = asked, reading, self._without_the_past(now, asked)
+        self._chains.made.clear()
 
     def stats(self) -> SessionStats:
         """What it has seen, and what it holds."""
@@ -215,6 +226,8 @@ class Session:
             watermark=None if now.top is None or now.columns is None else now.top - now.columns.lateness,
             held_events=len(now.held),
             held_bytes=now.held.bytes,
+            pane_bytes=self._chains.bytes,
+            folded_events=self._chains.folded,
         )
 
     def state(self) -> bytes:
@@ -262,24 +275,54 @@ class Session:
 
     def _given_out(self, after: Position, columns: Columns, top: int, until: int | None) -> pa.Table:
         """The rows of windows that end up to a time (None: of all); the stream stands behind them then."""
-        first, before = after.held.first(), after.closed
-        tables = []
-        if first is not None:
-            wanted = [
-                self._asked.closing(place, spec, (before, until), (first, top))
-                for place, spec in enumerate(columns.specs)
-            ]
-            found = (self._folded(*call, after.held, columns) for call in calls(columns.specs, wanted))
-            tables = [one for one in found if one.num_rows]
-        rows = one_table(tables, self._asked.names) if tables else self._nothing(columns)
+        try:
+            rows = self._rows_until(after, columns, top, until)
+        except BaseException:
+            self._chains = Chains(self._options)  # they may have gone on, and the stream has not
+            raise
         closed = top if until is None else until
         after = replace(after, closed=closed, result_rows=after.result_rows + rows.num_rows)
         self._now = self._without_the_past(after, self._asked)
         return rows
 
+    def _rows_until(self, after: Position, columns: Columns, top: int, until: int | None) -> pa.Table:
+        first, before = after.held.first(), after.closed
+        tables: list[pa.Table] = []
+        if first is not None:
+            wanted = [
+                self._asked.closing(place, spec, (before, until), (first, top))
+                for place, spec in enumerate(columns.specs)
+            ]
+            for places, only in calls(columns.specs, wanted):
+                tables += self._tables(places, only, after.held, columns)
+        tables = [one for one in tables if one.num_rows]
+        return one_table(tables, self._asked.names) if tables else self._nothing(columns)
+
+    def _tables(
+        self, places: tuple[int, ...], only: Wanted, held: Held, columns: Columns
+    ) -> Iterator[pa.Table]:
+        """The rows of some queries in these windows, in the order of results in each table."""
+        left, meaning, specs = list(places), self._asked.meaning, columns.specs
+        for alike in self._chains.alike(meaning, places, specs):
+            queries, spec = [meaning.queries[place] for place in alike], specs[alike[0]]
+            found = self._chains.totals(queries, spec, only[spec], held, columns.kinds, self._asked.text)
+            if found is not None:
+                left = [place for place in left if place not in alike]
+                yield self._shown(queries, found, columns)
+        if left:
+            yield self._folded(tuple(left), only, held, columns)
+
+    def _shown(self, queries: Sequence[AnalysedQuery], totals: list[Totals], columns: Columns) -> pa.Table:
+        """Totals as rows."""
+        numbers = ARITHMETICS[self._options.arithmetic]
+        units = {name: Column(name, kind, scale, []) for name, (kind, scale) in columns.kinds.items()}
+        events = replace(columns.nothing, columns=units)
+        return Folded(events, shapes_of(tuple(queries), numbers), numbers, Work(), iter([totals])).results()
+
     def _folded(self, places: tuple[int, ...], only: Wanted, held: Held, columns: Columns) -> pa.Table:
-        """The rows of some queries in these windows."""
-        bounds = [spec.bounds(index) for spec, own in only.items() for index in (own[0], own[-1])]
+        """The rows of some queries in these windows, whose events are folded once more."""
+        asked = {columns.specs[place] for place in places}
+        bounds = [spec.bounds(index) for spec in asked for index in (only[spec][0], only[spec][-1])]
         first, last = min(start for start, _ in bounds), max(end for _, end in bounds)
         events = held.between(first, last, columns.kinds)
         if events is None:
@@ -287,6 +330,7 @@ class Session:
         meaning, specs = self._asked.part(places), [columns.specs[place] for place in places]
         for one, spec in zip(meaning.queries, specs, strict=True):
             check_windows(spec, events, one.query.name)
+        self._chains.folded += len(events)
         return fold_stream(meaning, self._asked.text, events, specs, self._options, only).results()
 
     @staticmethod

@@ -63,6 +63,7 @@ LAYERS = {
         ("events", "arithmetics"),
         ("passes", "prefixes"),
         ("engine",),
+        ("chains",),
     ),
     "pipelines.steps": (
         ("layout", "packing", "progress", "slices"),

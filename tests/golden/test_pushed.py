@@ -6,10 +6,17 @@ import pytest
 
 import hamlet_core
 from hamlet_core import EventSchema
+from hamlet_core.online import sliding
 from tests.golden import harness
 from tests.properties.pushed import pushed
 
 SCHEMA = EventSchema(time="t", type="type")
+
+
+@pytest.fixture(params=[sliding.JOIN, 0.0], ids=["as it pays", "always joined"], autouse=True)
+def joining(request, monkeypatch):
+    """Small windows would never be joined from panes, if joining them cost something."""
+    monkeypatch.setattr(sliding, "JOIN", request.param)
 
 
 @pytest.mark.parametrize("lateness", [0, 5])

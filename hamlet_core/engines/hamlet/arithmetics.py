@@ -20,7 +20,14 @@ _VANISHED = 2200
 """A double times two to the minus this is 0."""
 
 
-class Arithmetic(Protocol):
+class Adding(Protocol):
+    """How numbers are added."""
+
+    def add(self, one: Any, other: Any) -> Any:
+        """Numbers as they are read out, added one to one."""
+
+
+class Arithmetic(Adding, Protocol):
     """How the numbers of a pass are made and read out."""
 
     def arena(self, size: int) -> Any:
@@ -28,9 +35,6 @@ class Arithmetic(Protocol):
 
     def read(self, arena: Any, at: npt.NDArray[np.int64]) -> Any:
         """The numbers at these addresses."""
-
-    def add(self, one: Any, other: Any) -> Any:
-        """Numbers as they are read out, added one to one."""
 
 
 class Scaled:
@@ -103,7 +107,7 @@ class Coarser:
     groups: tuple[str, ...]
 
 
-def added_up(numbers: Any, into: npt.NDArray[np.int64], arithmetic: Arithmetic) -> Any:
+def added_up(numbers: Any, into: npt.NDArray[np.int64], arithmetic: Adding) -> Any:
     """Numbers by row, added to the rows they go into, of which none is left out; in pairs, so that few roundings meet."""
     order = np.argsort(into, kind="stable")
     numbers, into = _taken(numbers, order), into[order]
