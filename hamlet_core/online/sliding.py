@@ -20,9 +20,9 @@ from hamlet_core.windows import WindowSpec
 if TYPE_CHECKING:
     from hamlet_core.engines.hamlet.chains.chain import Chain
 
-FOLD = 30.0
+FOLD = 100.0
 """Nanoseconds that an event costs a query where it is folded once more, about."""
-JOIN = 3_000_000.0
+JOIN = 1_500_000.0
 """Nanoseconds that a window costs which is joined from panes, about."""
 
 

@@ -1,4 +1,4 @@
-"""Numbers of many partitions side by side, in the arithmetics that a chain of panes keeps; no kernel, for there are few steps.
+"""Numbers of many partitions side by side, in the arithmetics that a chain of panes keeps.
 
 Numbers are a tuple of arrays of one shape: scaled (mantissa, exponent), or one array of residues, Python's integers or keys.
 """
@@ -11,7 +11,9 @@ import numpy as np
 
 from hamlet_core.algebra.arithmetic import PRIME
 from hamlet_core.engines.hamlet.arithmetics import Scaled
-from hamlet_core.engines.hamlet.numbers.arenas import ABSENT, NEUTRAL, ZERO_EXPONENT
+from hamlet_core.engines.hamlet.numbers.arenas import ABSENT, NEUTRAL, ZERO_EXPONENT, ScaledNumbers
+from hamlet_core.engines.hamlet.panes.kernel import walk_steps
+from hamlet_core.engines.hamlet.panes.maps import ADD_LEFT, ADD_RIGHT, COPY, COUNT, KIND, LEFT, RIGHT, TARGET
 
 Lanes: TypeAlias = tuple[Any, ...]
 Shape: TypeAlias = tuple[int, ...]
@@ -41,9 +43,37 @@ class LaneAlgebra(Protocol):
     def positive(self, numbers: Lanes) -> Any:
         """Where there is a trend; of residues, which cannot tell, everywhere."""
 
+    def walk(self, steps: Any, size: int, left: Lanes, right: Lanes) -> Lanes:
+        """So many numbers that steps of pane maps make of two regions, each with a row per number."""
+
+
+class _Walking:
+    """Steps in Python: each takes many numbers at once."""
+
+    def walk(self: LaneAlgebra, steps: Any, size: int, left: Lanes, right: Lanes) -> Lanes:
+        found = self.zeros((size, left[0].shape[1]))
+        for step in steps.tolist():
+            into, one, other = (
+                tuple(array[step[place] : step[place] + step[COUNT]] for array in region)
+                for place, region in ((TARGET, found), (LEFT, left), (RIGHT, right))
+            )
+            kind = step[KIND]
+            if kind == COPY:
+                put(into, one)
+            elif kind == ADD_LEFT:
+                put(into, self.add(into, one))
+            elif kind == ADD_RIGHT:
+                put(into, self.add(into, other))
+            else:
+                put(into, self.add(into, self.multiply(one, other)))
+        return found
+
 
 class ScaledLanes(Scaled):
-    """(mantissas, exponents), as `ScaledNumbers`."""
+    """(mantissas, exponents), as `ScaledNumbers`; mutable: keeps the room in which the kernel works."""
+
+    def __init__(self) -> None:
+        self.room: Lanes = np.empty(0), np.empty(0, np.int64)
 
     def zeros(self, shape: Shape) -> Lanes:
         return np.zeros(shape), np.full(shape, ZERO_EXPONENT, np.int64)
@@ -55,11 +85,25 @@ class ScaledLanes(Scaled):
         mantissa, grown = np.frexp(one[0] * other[0])
         return mantissa, np.where(mantissa == 0.0, ZERO_EXPONENT, one[1] + other[1] + grown)
 
+    def walk(self, steps: Any, size: int, left: Lanes, right: Lanes) -> Lanes:
+        """In the kernel of panes, with a number of each partition for every number."""
+        count = left[0].shape[1]
+        ends = np.cumsum([size * count, left[0].size, right[0].size]).tolist()
+        if len(self.room[0]) < ends[-1]:
+            self.room = np.empty(ends[-1] * 5 // 4), np.empty(ends[-1] * 5 // 4, np.int64)
+        for room, nothing, one, other in zip(self.room, (0.0, ZERO_EXPONENT), left, right, strict=True):
+            room[: ends[0]] = nothing
+            room[ends[0] : ends[1]].reshape(one.shape)[...] = one
+            room[ends[1] : ends[2]].reshape(other.shape)[...] = other
+        wide = steps * np.array([1, count, count, count, count])
+        walk_steps(ScaledNumbers(*self.room), wide, 0, ends[0], ends[1])
+        return tuple(room[: ends[0]].reshape(size, count).copy() for room in self.room)
+
     def positive(self, numbers: Lanes) -> Any:
         return numbers[0] != 0.0
 
 
-class ResidueLanes:
+class ResidueLanes(_Walking):
     """Residues modulo 2**61 - 1, as uint64."""
 
     def zeros(self, shape: Shape) -> Lanes:
@@ -88,7 +132,7 @@ def _reduced(numbers: Any) -> Any:
     return np.where(folded >= _PRIME, folded - _PRIME, folded)
 
 
-class WholeLanes:
+class WholeLanes(_Walking):
     """Python's integers."""
 
     def zeros(self, shape: Shape) -> Lanes:
@@ -107,7 +151,7 @@ class WholeLanes:
         return numbers[0].astype(np.bool_)
 
 
-class KeyLanes:
+class KeyLanes(_Walking):
     """Keys of MIN and MAX: plus is min, times is min of what exists."""
 
     def zeros(self, shape: Shape) -> Lanes:
@@ -127,15 +171,17 @@ class KeyLanes:
         return numbers[0] != ABSENT
 
 
-def taken(numbers: Lanes, *which: Any) -> Lanes:
-    """Some of the numbers, copied."""
-    return tuple(np.array(one[which]) for one in numbers)
+def taken(numbers: Lanes, columns: Any) -> Lanes:
+    """The numbers of some partitions, whose places ascend; not copied where they are all."""
+    if len(columns) == numbers[0].shape[1]:
+        return numbers
+    return tuple(np.take(one, columns, axis=1) for one in numbers)
 
 
-def put(into: Lanes, numbers: Lanes, *which: Any) -> None:
-    """Write numbers into some of others."""
+def put(into: Lanes, numbers: Lanes, columns: Any = slice(None)) -> None:
+    """Write numbers into those of some partitions."""
     for one, own in zip(into, numbers, strict=True):
-        one[which] = own
+        one[:, columns] = own
 
 
 def appended(several: list[Lanes], axis: int) -> Lanes:

@@ -39,7 +39,7 @@ _FEW_WINDOWS = 1 << 16
 
 @dataclass(slots=True)
 class _Panes:
-    """Panes that were folded: a column of `numbers` per pane and partition, in order of panes."""
+    """Panes that were folded: a column of `numbers` per pane and partition, in order of both."""
 
     pane: Any
     slot: Any
@@ -147,9 +147,10 @@ class Chain:
         numbers = np.array([self.slots.setdefault(text, len(self.slots)) for text in partitions], np.int64)
         new = np.flatnonzero(numbers >= known)
         self.group = np.concatenate([self.group, in_group[group[new]]])
-        order = np.argsort(rows.index, kind="stable")
-        found = {kind: tuple(one[:, order] for one in own) for kind, own in matrices.items()}
-        self.ahead.append(_Panes(rows.index[order], numbers[rows.group[order]], found))
+        slot = numbers[rows.group]
+        order = np.lexsort((slot, rows.index))
+        found = {kind: tuple(np.take(one, order, axis=1) for one in own) for kind, own in matrices.items()}
+        self.ahead.append(_Panes(rows.index[order], slot[order], found))
         if len(new):
             self.joined = {
                 kind: appended([own, self._nothing(len(new))[kind]], 1) for kind, own in self.joined.items()
@@ -186,14 +187,10 @@ class Chain:
         states = {}
         for kind, layer in self.layers.by_kind.items():
             states[kind] = layer.first_state(len(slot))
-            put(
-                states[kind],
-                taken(self.front.numbers[kind], slice(None), row[row >= 0]),
-                slice(None),
-                row >= 0,
-            )
+            there = tuple(np.take(one, row[row >= 0], axis=1) for one in self.front.numbers[kind])
+            put(states[kind], there, slice(None) if (row >= 0).all() else row >= 0)
         totals = {
-            kind: layer.leave(states[kind], taken(self.joined[kind], slice(None), slot))
+            kind: layer.leave(states[kind], taken(self.joined[kind], slot))
             for kind, layer in self.layers.by_kind.items()
         }
         return _Closed(np.full(len(slot), window), self.group[slot], totals)
@@ -208,8 +205,8 @@ class Chain:
                 for pane in np.unique(here.pane).tolist():
                     one = here.between(pane, pane + 1)
                     for kind, layer in self.layers.by_kind.items():
-                        before = taken(self.joined[kind], slice(None), one.slot)
-                        put(self.joined[kind], layer.join(before, one.numbers[kind]), slice(None), one.slot)
+                        before = taken(self.joined[kind], one.slot)
+                        put(self.joined[kind], layer.join(before, one.numbers[kind]), one.slot)
             if len(later.pane):
                 self.ahead.append(later)
 
@@ -224,9 +221,9 @@ class Chain:
                 one = panes.between(pane, pane + 1)
                 states = {}
                 for kind, layer in self.layers.by_kind.items():
-                    rest = taken(after[kind], slice(None), one.slot)
+                    rest = taken(after[kind], one.slot)
                     joined = layer.join(one.numbers[kind], rest)
-                    put(after[kind], joined, slice(None), one.slot)
+                    put(after[kind], joined, one.slot)
                     states[kind] = layer.enter(joined)
                 found.append(_Panes(one.pane, one.slot, states))
         self.back, self.turned = [], end
@@ -234,11 +231,9 @@ class Chain:
         slot = np.concatenate([_NONE, *(one.slot for one in found)])
         order = np.lexsort((pane, slot))
         numbers = self._states(0)
-        if found:
-            numbers = {
-                kind: taken(appended([one.numbers[kind] for one in found], 1), slice(None), order)
-                for kind in numbers
-            }
+        for kind in numbers if found else ():
+            all_of_them = appended([one.numbers[kind] for one in found], 1)
+            numbers[kind] = tuple(np.take(one, order, axis=1) for one in all_of_them)
         self.front = _Panes(pane[order], slot[order], numbers)
         self._forget()
         self.joined = self._nothing(len(self.slots))
@@ -282,16 +277,12 @@ class Chain:
     def _grouped(self, closed: _Closed, kinds: Mapping[str, tuple[Kind, int]]) -> list[Totals]:
         """The totals of partitions added up by group and window, query by query."""
         rows, into = numbered_rows(0, closed.window, closed.group)
-        added = {
-            kind: [
-                [
-                    added_up(tuple(one[number] for one in closed.numbers[kind]), into, layer.algebra)
-                    for number in own
-                ]
-                for own in layer.results
+        added = {}
+        for kind, layer in self.layers.by_kind.items():
+            totals = added_up(tuple(one.T for one in closed.numbers[kind]), into, layer.algebra)
+            added[kind] = [
+                [tuple(one[:, number] for one in totals) for number in own] for own in layer.results
             ]
-            for kind, layer in self.layers.by_kind.items()
-        }
         groups = tuple(self.groups)
         return [self._of_query(query, rows, groups, added, kinds) for query in range(len(self.windowed))]
 

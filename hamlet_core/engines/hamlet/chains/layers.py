@@ -39,20 +39,7 @@ from hamlet_core.engines.hamlet.numbers.arenas import LatticeValues, ScaledValue
 from hamlet_core.engines.hamlet.numbers.columns import Keys, keys, scaled_columns
 from hamlet_core.engines.hamlet.numbers.exact import Wholes, prime_count, riding
 from hamlet_core.engines.hamlet.numbers.residues import primes
-from hamlet_core.engines.hamlet.panes.maps import (
-    ADD_LEFT,
-    ADD_RIGHT,
-    COPY,
-    COUNT,
-    KIND,
-    LEFT,
-    RIGHT,
-    TARGET,
-    PaneProgram,
-    bases_of,
-    compile_panes,
-    outline,
-)
+from hamlet_core.engines.hamlet.panes.maps import PaneProgram, bases_of, compile_panes, outline
 from hamlet_core.table.encode import Stream
 
 SCALED, WHOLE, RESIDUE, KEYS = "scaled", "whole", "residue", "keys"
@@ -87,22 +74,22 @@ class Layer:
         for target, first, count in self.program.more.tolist():
             into = tuple(one[target : target + count] for one in found)
             more = tuple(one[gather[first : first + count]] for one in numbers)
-            put(into, self.algebra.add(into, more), slice(None))
+            put(into, self.algebra.add(into, more))
         return found
 
     def join(self, left: Lanes, right: Lanes) -> Lanes:
         """The matrices of panes, and of those that follow them, as one."""
-        return self._done(self.program.join, self.program.matrix, left, right)
+        return self.algebra.walk(self.program.join, self.program.matrix, left, right)
 
     def enter(self, matrix: Lanes) -> Lanes:
         """The states that trends which begin in these panes lead to."""
-        return self._done(
+        return self.algebra.walk(
             self.program.enter, self.program.state, self.first_state(matrix[0].shape[1]), matrix
         )
 
     def leave(self, state: Lanes, matrix: Lanes) -> Lanes:
         """The totals of windows that begin with panes of a state, and end with those of a matrix."""
-        return self._done(self.program.leave, self.program.out_width, state, matrix)
+        return self.algebra.walk(self.program.leave, self.program.out_width, state, matrix)
 
     def first_state(self, count: int) -> Lanes:
         """Of windows that have just begun."""
@@ -110,26 +97,6 @@ class Layer:
         begun = self.algebra.ones((len(self.program.ones), count))
         for one, own in zip(found, begun, strict=True):
             one[self.program.ones] = own
-        return found
-
-    def _done(self, steps: Any, size: int, left: Lanes, right: Lanes) -> Lanes:
-        algebra = self.algebra
-        found = algebra.zeros((size, left[0].shape[1]))
-        for step in steps.tolist():
-            count = step[COUNT]
-            into, one, other = (
-                tuple(array[step[place] : step[place] + count] for array in region)
-                for place, region in ((TARGET, found), (LEFT, left), (RIGHT, right))
-            )
-            kind = step[KIND]
-            if kind == COPY:
-                put(into, one, slice(None))
-            elif kind == ADD_LEFT:
-                put(into, algebra.add(into, one), slice(None))
-            elif kind == ADD_RIGHT:
-                put(into, algebra.add(into, other), slice(None))
-            else:
-                put(into, algebra.add(into, algebra.multiply(one, other)), slice(None))
         return found
 
 

@@ -86,6 +86,12 @@ def _do(arena: Arena, steps: Any, target: int, left: int, right: int) -> None:
             add_product_lanes(arena, to, one_of, other, count)
 
 
+@compiled
+def walk_steps(arena: Arena, steps: Any, target: int, left: int, right: int) -> None:
+    """Do steps of pane maps, whose regions begin with these numbers, for panes that are kept elsewhere."""
+    _do(arena, steps, target, left, right)
+
+
 @compiled_part
 def _take(arena: Arena, program: Packed, joins: PaneProgram, regions: Regions, pane: int) -> None:
     """The matrix of a pane that was folded, and a clean state for the next."""
