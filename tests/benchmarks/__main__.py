@@ -27,6 +27,7 @@ KEYS = {
     "m": "modes",
     "n": "cores",
     "p": "spark",
+    "r": "pushed",
     "s": "startup",
     "t": "listing",
 }
