@@ -27,6 +27,20 @@ def windows_in(time, spec):
     return {index for tick in time.tolist() for index in spec.indices(tick)}
 
 
+@pytest.mark.parametrize("seed", range(50))
+def test_only_the_windows_that_are_wanted_are_answered_for(seed):
+    random = Random(seed)
+    whole = stream(sorted(random.randrange(-40, 200) for _ in range(80)))
+    spec = WindowSpec(random.randrange(1, 20), random.randrange(1, 20))
+    first = random.randrange(-5, 20)
+    wanted = range(first, first + random.randrange(1, 20))
+    parts = list(chunks(whole, [spec], 1, Limits(bytes=random.choice((20, 1_000))), {spec: wanted}))
+    found = [index for part in parts for index in part.windows[spec]]
+    assert len(found) == len(set(found))
+    assert set(found) <= set(wanted)
+    assert set(found) >= windows_in(whole.time, spec) & set(wanted)
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_every_window_is_whole_in_one_stretch(seed):
     random = Random(seed)
@@ -101,8 +115,8 @@ def test_results_of_many_stretches_are_in_the_order_of_results(monkeypatch):
     expected = run(text, table, schema=schema)
     made = []
 
-    def cut(whole, specs, size, limits):
-        made.extend(chunks(whole, specs, size, Limits(bytes=600, overlap=1)))
+    def cut(whole, specs, size, limits, only):
+        made.extend(chunks(whole, specs, size, Limits(bytes=600, overlap=1), only))
         return iter(made)
 
     monkeypatch.setattr(engine, "chunks", cut)
