@@ -2,14 +2,16 @@
 
 from random import Random
 
+import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 
-from hamlet_core import QueryMeaningError
+import hamlet_core
+from hamlet_core import QueryMeaningError, Session, Workload, write_query
 from hamlet_core.online import sliding
 from tests.properties import agreement, comparison, generation, matching, strategies
 from tests.properties.profiles import quick
-from tests.properties.pushed import pushed
+from tests.properties.pushed import arriving, batches, in_order, pushed
 
 
 @pytest.fixture(params=[sliding.JOIN, 0.0], ids=["as it pays", "always joined"], autouse=True)
@@ -56,6 +58,59 @@ def test_pushed_and_run_are_the_same_in_any_mode(case, random):
 @given(strategies.workload_cases, strategies.randoms)
 def test_pushed_and_run_are_the_same_in_the_reference(case, random):
     check(case, random, "greta")
+
+
+@quick(60)
+@given(strategies.workload_cases, strategies.randoms)
+def test_queries_come_and_go(case, random):
+    come_and_go(case, random)
+
+
+@quick(30)
+@given(strategies.matching_workload_cases, strategies.randoms)
+def test_queries_come_and_go_in_any_mode(case, random):
+    come_and_go(case, random)
+
+
+def come_and_go(case, random):
+    """A query that comes answers from its first window that begins later, one that goes up to the last that has closed."""
+    how = {"schema": comparison.SCHEMA, "arithmetic": "exact"}
+    expected = rows_or_code(lambda: comparison.run(case, "hamlet", "exact"))
+    assume(not isinstance(expected, str))
+    first, *others = case.workload.queries
+    session = hamlet_core.stream(Workload((first,)), lateness="2 s", **how)
+    came, went, found, top = {}, {}, [], None
+    for batch in batches(arriving(comparison.table(case), random, 2), random):
+        if others and random.random() < 0.5:
+            query = others.pop()
+            session.add(write_query(query))
+            came[query.name] = top
+        if random.random() < 0.2:
+            name = random.choice(session.queries) if session.queries else None
+            if name:
+                session.remove(name)
+                went[name] = session.stats().watermark
+        if random.random() < 0.3:
+            session = Session.restore(session.state())
+        found.append(session.push(batch))
+        top = max([*([] if top is None else [top]), *batch["t"].cast(pa.int64()).to_pylist()])
+    found.append(session.flush())
+    names = [query.name for query in case.workload.queries]
+    kept = [
+        row
+        for row, start, end in zip(expected.to_pylist(), *bounds(expected), strict=True)
+        if row["query"] in (first.name, *came)
+        and (came.get(row["query"]) is None or start > came[row["query"]])
+        and (row["query"] not in went or (went[row["query"]] is not None and end <= went[row["query"]]))
+    ]
+    assert in_order([one for one in found if one.num_rows] or found[-1:], tuple(names)).to_pylist() == kept, (
+        case
+    )
+
+
+def bounds(rows):
+    """Window bounds in ticks."""
+    return [rows[name].cast(pa.int64()).to_pylist() for name in ("window_start", "window_end")]
 
 
 @pytest.mark.slow
