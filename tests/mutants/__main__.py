@@ -27,6 +27,7 @@ SUITE = (
     "tests/properties/test_lanes.py",
     "tests/properties/test_matching.py",
     "tests/properties/test_metamorphic.py",
+    "tests/properties/test_pushed.py",
     "tests/properties/test_sequences.py",
     "tests/properties/test_wide_graphlets.py",
 )

@@ -53,8 +53,54 @@ CLASSES, WHOLES, ENGINE = (
     "engines/hamlet/numbers/exact.py",
     "engines/hamlet/engine.py",
 )
+ARRIVAL, ASKED, HELD, SESSION = (
+    "online/arrival.py",
+    "online/asked.py",
+    "online/held.py",
+    "online/session.py",
+)
+CHAIN, CHAIN_LANES = "engines/hamlet/chains/chain.py", "engines/hamlet/chains/algebras.py"
 
 FAULTS = (
+    # --- streams
+    Fault("an event at the watermark is late", ARRIVAL, "late = times < floor", "late = times <= floor"),
+    Fault("a lateness of nothing", ARRIVAL, "before - np.int64(lateness)", "before"),
+    Fault(
+        "a window closes a moment too early",
+        ASKED,
+        "found, first = (until - spec.within - spec.origin) // spec.slide + 1,",
+        "found, first = (until + 1 - spec.within - spec.origin) // spec.slide + 1,",
+    ),
+    Fault(
+        "a query that comes answers from the window before",
+        ASKED,
+        "(since - spec.origin) // spec.slide + 1",
+        "(since - spec.origin) // spec.slide",
+    ),
+    Fault("a query that comes answers from the beginning", ASKED, "max(found, first)", "found"),
+    Fault(
+        "events that come later stand later",
+        HELD,
+        'np.argsort(time, kind="stable")',
+        "np.arange(len(time))",
+    ),
+    Fault(
+        "events that open windows need are forgotten",
+        HELD,
+        "_within_int64(time)[0]))",
+        '_within_int64(time)[0], "right"))',
+    ),
+    Fault(
+        "panes are joined from the last to the first",
+        CHAIN,
+        "layer.join(before, one.numbers[kind])",
+        "layer.join(one.numbers[kind], before)",
+    ),
+    Fault("a window takes the pane before it", CHAIN, "front.pane >= begun", "front.pane >= begun - 1"),
+    Fault(
+        "panes that came after the stacks were turned do not count", CHAIN, "there[panes.slot] = True", "pass"
+    ),
+    Fault("residues are not folded", CHAIN_LANES, "((a * c) << np.uint64(1))", "(a * c)"),
     # --- matching modes, and what is counted of trends and partitions
     Fault(
         "under next an event takes nothing (lanes)",
