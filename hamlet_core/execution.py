@@ -526,6 +526,7 @@ def _check_count(spec: WindowSpec, stream: Stream, name: str) -> None:
 
 def check_types(analysed: AnalysedQuery, kinds: Mapping[str, Kind], text: str) -> None:
     """Raise QueryMeaningError if columns of these kinds do not fit what the query does with them."""
+
     def kind_of(attribute: Attribute) -> Kind:
         return kinds[attribute.name]
 

@@ -97,13 +97,15 @@ def stream(
     cost_model: str = "measured",
     choice: str = "guarded",
     arithmetic: str = "scaled",
+    threads: int | None = None,
 ) -> Session:
     """Ask a workload of events that arrive in batches; the rows are those of `run` on all events in time.
 
     `lateness` is how much earlier than the largest time seen an event may be: a length of time such as "5 min", a
-    timedelta, or a number of units of an integer time column. The other options are those of `run`.
+    timedelta, or a number of units of an integer time column. The other options are those of `run`; a state does not
+    keep `threads`, which are those of a machine.
 
-    Raises QuerySyntaxError, QueryMeaningError, or StreamError: E201, E210, E213, and E221 for what is no lateness.
+    Raises QuerySyntaxError, QueryMeaningError, or StreamError: E201, E210, E213, E230, and E221 for what is no lateness.
 
     >>> import pyarrow as pa
     >>> session = stream("RETURN COUNT(*) PATTERN SEQ(A a, B b+) WITHIN 10 s", lateness="5 s", arithmetic="exact")
@@ -117,7 +119,7 @@ def stream(
     """
     check_schema(schema)
     check_lateness(lateness)
-    options = Options(engine, policy, cost_model, arithmetic, choice)
+    options = Options(engine, policy, cost_model, arithmetic, choice, threads=threads)
     asked = Asked.of(workload)
     check_queries(engine, asked.meaning.queries, asked.text)
     return Session(asked, schema, lateness, options)
