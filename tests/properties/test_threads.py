@@ -33,9 +33,9 @@ class Counted:
         return found
 
 
-def cut(stream, specs, bytes_per_event, limits):
+def cut(stream, specs, bytes_per_event, limits, only):
     """In place of `chunks`: short ones."""
-    return chunks(stream, specs, 1, Limits(bytes=40, overlap=0))
+    return chunks(stream, specs, 1, Limits(bytes=40, overlap=0), only)
 
 
 def check(seeds):

@@ -26,10 +26,10 @@ class Cutting:
         self.limits = limits
         self.most = 0
 
-    def __call__(self, stream, specs, bytes_per_event, limits):
+    def __call__(self, stream, specs, bytes_per_event, limits, only):
         size = bytes_per_event if self.limits is None else 1
         count = 0
-        for chunk in chunks(stream, specs, size, self.limits or limits):
+        for chunk in chunks(stream, specs, size, self.limits or limits, only):
             count += 1
             yield chunk
         self.most = max(self.most, count)

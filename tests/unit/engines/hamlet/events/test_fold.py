@@ -98,8 +98,8 @@ def test_chunks_test_their_conditions_by_what_their_columns_hold(
     """In one of two chunks no event has values, so that both queries compare one column of NULLs there."""
     seen = []
 
-    def cut(stream, specs, _bytes_per_event, _limits):
-        for chunk in chunks(stream, specs, 1, Limits(bytes=3, overlap=0)):
+    def cut(stream, specs, _bytes_per_event, _limits, only):
+        for chunk in chunks(stream, specs, 1, Limits(bytes=3, overlap=0), only):
             seen.append(len(chunk.stream))
             yield chunk
 
