@@ -49,8 +49,8 @@ from hamlet_core.windows import Wanted, WindowSpec
 
 if TYPE_CHECKING:
     from hamlet_core.engines.hamlet.accumulators import WindowedQuery
-    from hamlet_core.engines.hamlet.input.query_class import QueryClass
     from hamlet_core.engines.hamlet.chains.chain import Chain
+    from hamlet_core.engines.hamlet.input.query_class import QueryClass
 
 MOST_WINDOWS = 100_000_000
 """Of one query in one run."""
