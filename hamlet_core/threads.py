@@ -152,6 +152,7 @@ class _Offered(Generic[T]):
     pieces: Iterator[Piece[T]]
     tasks: deque[_Task[T]] = field(default_factory=deque)
     past: float = 0.0
+    told: float = 0.0
     caller: int = field(default_factory=get_ident)
     failure: Exception | None = None
     """Of whoever makes the pieces."""
@@ -183,7 +184,8 @@ class _Offered(Generic[T]):
         """Tell how far all are, if this is the caller's thread."""
         if get_ident() == self.caller:
             share = self.past + sum(task.piece.share * task.reached for task in self.tasks)
-            self.progress.at(min(share, 1.0))
+            self.told = min(max(share, self.told), 1.0)  # sums in other orders are rounded otherwise
+            self.progress.at(self.told)
 
 
 @dataclass(slots=True, eq=False)
