@@ -166,7 +166,9 @@ class WorkloadSettings(_Settings):
         default=None, description="Cron expression, UTC: ingest, then compute the last complete partition"
     )
     arithmetic: str = Field(default=_EXECUTE.arithmetic, description="scaled, exact or modular")
-    engine: str = Field(default=_EXECUTE.engine, description="hamlet, greta, two_step, aseq or sharon")
+    engine: str = Field(
+        default=_EXECUTE.engine, description="hamlet, greta, two_step, aseq, sharon or gloria"
+    )
     policy: str = Field(default=_EXECUTE.policy, description="dynamic, always or never")
     cost_model: str = Field(default=_EXECUTE.cost_model, description="measured or paper")
     choice: str = Field(default=_EXECUTE.choice, description="guarded or paper")

@@ -151,6 +151,10 @@ _ENGINES = {
         "as aseq, and parts that queries which return COUNT(*) alone have in common are counted once where that saves: "
         "planned before a run, by the events of each type"
     ),
+    "gloria": (
+        "aggregates over the event graph; queries which return COUNT(*) alone share expressions over snapshots where that "
+        "saves: planned before a run, by the events of each type"
+    ),
 }
 
 
@@ -163,6 +167,7 @@ _KEPT_BY = {
     "two_step": "one trend at a time, and every match of a negated pattern in the window",
     "aseq": "a count per START event of a window and position",
     "sharon": "a count per START event of a window and position, START events of shared parts included",
+    "gloria": "an expression per position and set of queries that share: a number per snapshot of a window",
 }
 
 _KEPT = {
@@ -264,6 +269,8 @@ def _costs(analysed: AnalysedQuery, automaton: Automaton, engine: str) -> Iterat
             continue
         scans = engine != "hamlet" and step.access is not Access.RUNNING_TOTAL
         cost = (Access.SCAN if scans else step.access).value
+        if engine == "gloria":
+            cost += ", of a number per snapshot where queries share"
         yield f"{cost}, because of {step.because}" if step.because else cost
 
 

@@ -17,27 +17,13 @@ from typing import Any, TypeAlias
 
 from hamlet_core.engines.partitions import Outcome
 from hamlet_core.engines.prepared import PreparedQuery
-from hamlet_core.errors import QueryMeaningError
-from hamlet_core.language.syntax import (
-    And,
-    Atom,
-    Mode,
-    Not,
-    Optional,
-    Or,
-    Pattern,
-    Plus,
-    Seq,
-    Span,
-    Star,
-    Subject,
-)
+from hamlet_core.engines.refusals import Refusal, in_clauses, in_pattern, refuse
+from hamlet_core.language.syntax import And, Optional, Or, Plus, Star
 from hamlet_core.pattern.automaton import Gap
 from hamlet_core.pattern.meaning import AnalysedQuery
 
 Element: TypeAlias = Any
-Refusal: TypeAlias = tuple[str, Span | None]
-"""What the engine does not take, and where it stands."""
+TAKES = "counts sequences of single events"
 
 
 class PrefixCounters:
@@ -116,54 +102,13 @@ def evaluate(prepared: PreparedQuery, rows: Sequence[int]) -> Outcome:
 
 def check(analysed: AnalysedQuery, text: str) -> None:
     """Raise QueryMeaningError E302, with the place in `text`, for the first construct that A-Seq has no rule for."""
-    refuse("aseq", refused(analysed), analysed, text)
-
-
-def refuse(engine: str, found: Iterator[Refusal], analysed: AnalysedQuery, text: str) -> None:
-    """Raise QueryMeaningError E302 for the first of what an engine does not take, if there is any."""
-    query = analysed.query
-    for what, span in found:
-        line, column = span or query.span or (1, 1)
-        raise QueryMeaningError(
-            f"query {query.name}: the engine {engine} counts sequences of single events, and has no rule for {what}",
-            code="E302",
-            hint="use engine='hamlet' or engine='greta', which answer every query",
-            line=line,
-            column=column,
-            text=text,
-        )
+    refuse("aseq", TAKES, refused(analysed), analysed, text)
 
 
 def refused(analysed: AnalysedQuery) -> Iterator[Refusal]:
     """What A-Seq does not take of a query."""
-    query = analysed.query
-    yield from _refused_of(query.pattern)
-    if query.mode is not Mode.ANY:
-        yield f"SEMANTICS {query.mode.value}", None
+    yield from in_pattern(analysed.query.pattern, {Plus, Star, Optional, Or, And})
+    yield from in_clauses(analysed)
     for condition in analysed.adjacent:
         pair = f"{condition.left} -> NEXT({condition.right})"
         yield f"a condition on neighbours, {pair}", getattr(condition.expression, "span", None)
-    for aggregate in query.aggregates:
-        if aggregate.subject is Subject.DISJOINT:
-            yield aggregate.label, aggregate.span
-
-
-def _refused_of(pattern: Pattern) -> Iterator[Refusal]:
-    match pattern:
-        case Atom() | Not(Atom()):
-            return
-        case Seq(parts):
-            for part in parts:
-                yield from _refused_of(part)
-        case Plus():
-            yield "Kleene plus", pattern.span
-        case Star():
-            yield "Kleene star", pattern.span
-        case Optional():
-            yield "an optional part", pattern.span
-        case Not():
-            yield "NOT of anything but one event type", pattern.span
-        case Or():
-            yield "OR of patterns", pattern.span
-        case And():
-            yield "AND of patterns", pattern.span

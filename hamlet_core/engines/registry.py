@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hamlet_core.algebra.arithmetic import ARITHMETICS, Arithmetic
-from hamlet_core.engines import aseq, greta, sharon, two_step
+from hamlet_core.engines import aseq, gloria, greta, sharon, two_step
 from hamlet_core.engines.partitions import Evaluate, EvaluateTogether
 from hamlet_core.engines.prepared import PreparedQuery
 from hamlet_core.errors import StreamError
@@ -25,7 +25,8 @@ EVALUATORS: dict[str, Evaluate] = {
 """Engines that take one window of one query after the other: (query, rows of a window) -> element by sides."""
 
 TOGETHER: dict[str, Callable[[Sequence[PreparedQuery], WindowSpec, Arithmetic], EvaluateTogether]] = {
-    "sharon": sharon.together
+    "sharon": sharon.together,
+    "gloria": gloria.together,
 }
 """Engines that take one window of some queries after the other, which have the same partitions and windows."""
 
@@ -33,7 +34,11 @@ DEFAULT_ENGINE = "hamlet"
 REFERENCE = "greta"
 """Folds the queries for which the default engine has no kernels."""
 
-CHECKS: dict[str, Callable[[AnalysedQuery, str], None]] = {"aseq": aseq.check, "sharon": sharon.check}
+CHECKS: dict[str, Callable[[AnalysedQuery, str], None]] = {
+    "aseq": aseq.check,
+    "sharon": sharon.check,
+    "gloria": gloria.check,
+}
 """Engines that do not answer every query -> what raises for the others: (query, text for the error)."""
 
 ENGINES = (DEFAULT_ENGINE, *EVALUATORS, *TOGETHER)

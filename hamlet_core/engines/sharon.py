@@ -8,7 +8,6 @@ older events, with what that START is going to count. All other queries are fold
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,17 +15,13 @@ from itertools import groupby
 from hamlet_core.algebra.aggregates import Counting
 from hamlet_core.algebra.arithmetic import Arithmetic, Number
 from hamlet_core.engines import aseq
-from hamlet_core.engines.partitions import (
-    EvaluateTogether,
-    Outcome,
-    partitions,
-    rows_that_matter,
-    windows,
-)
+from hamlet_core.engines.partitions import EvaluateTogether, Outcome
 from hamlet_core.engines.prepared import PreparedQuery
-from hamlet_core.language.syntax import Not, Pattern, Seq
+from hamlet_core.engines.refusals import Refusal, in_pattern, refuse
+from hamlet_core.engines.steps import named, rates, takers
+from hamlet_core.language.syntax import Not
 from hamlet_core.pattern.meaning import AnalysedQuery
-from hamlet_core.sharing.sharon.candidates import Types, place
+from hamlet_core.sharing.sharon.candidates import place
 from hamlet_core.sharing.sharon.plan import SharonPlan, sharon_plan
 from hamlet_core.windows import WindowSpec
 
@@ -141,8 +136,8 @@ def planned(prepared: Sequence[PreparedQuery], spec: WindowSpec, arithmetic: Ari
     the same events may take them.
     """
     counting = {one.analysed.query.name: one for one in prepared if isinstance(one.algebra, Counting)}
-    patterns = _steps(counting)
-    plan = sharon_plan(patterns, _rates(counting, patterns, spec))
+    patterns = named({query: takers(one) for query, one in counting.items()})
+    plan = sharon_plan(patterns, rates(counting, patterns, spec))
     parts: list[Part] = []
     chains: dict[str, list[tuple[int, int, int]]] = {}
     for shared in plan.shared:
@@ -174,60 +169,12 @@ def _part(prepared: PreparedQuery, first: int, end: int) -> Part:
     return Part(end - first, steps)
 
 
-def _steps(counting: Mapping[str, PreparedQuery]) -> dict[str, Types]:
-    """By query, a name for each position, equal where the type is and the same events may take it."""
-    names: dict[tuple[str, tuple[int, ...]], str] = {}
-    found = {}
-    for query, prepared in counting.items():
-        taking: list[list[int]] = [[] for _ in prepared.root.automaton.positions]
-        for row, positions in enumerate(prepared.root.bindable):
-            for position in positions:
-                taking[position].append(row)
-        found[query] = tuple(
-            names.setdefault((position.type, tuple(rows)), f"{position.type}#{len(names)}")
-            for position, rows in zip(prepared.root.automaton.positions, taking, strict=True)
-        )
-    return found
-
-
-def _rates(
-    counting: Mapping[str, PreparedQuery], patterns: Mapping[str, Types], spec: WindowSpec
-) -> dict[str, float]:
-    """Events that may take a step, per window of a partition that has any events."""
-    if not counting:
-        return {}
-    queries = tuple(counting.values())
-    stream = queries[0].stream
-    taken: Counter[str] = Counter(dict.fromkeys((one for types in patterns.values() for one in types), 0))
-    number = 0
-    for partition in partitions(queries[0].analysed, stream, rows_that_matter(queries)):
-        number += sum(1 for _ in windows(spec, [stream.times[row] for row in partition.rows]))
-        for row in partition.rows:
-            steps = {
-                patterns[query][position]
-                for query, prepared in counting.items()
-                for position in prepared.root.bindable[row]
-            }
-            taken.update(dict.fromkeys(steps, len(spec.indices(stream.times[row]))))
-    return {step: count / max(number, 1) for step, count in taken.items()}
-
-
 def check(analysed: AnalysedQuery, text: str) -> None:
     """Raise QueryMeaningError E302, with the place in `text`, for the first construct that SHARON has no rule for."""
-    aseq.refuse("sharon", _refused(analysed), analysed, text)
+    refuse("sharon", aseq.TAKES, _refused(analysed), analysed, text)
 
 
-def _refused(analysed: AnalysedQuery) -> Iterator[aseq.Refusal]:
+def _refused(analysed: AnalysedQuery) -> Iterator[Refusal]:
     """As A-Seq, and without NOT."""
+    yield from in_pattern(analysed.query.pattern, {Not})
     yield from aseq.refused(analysed)
-    for one in _negated(analysed.query.pattern):
-        yield "NOT", one.span
-
-
-def _negated(pattern: Pattern) -> Iterator[Not]:
-    match pattern:
-        case Not():
-            yield pattern
-        case Seq(parts):
-            for part in parts:
-                yield from _negated(part)

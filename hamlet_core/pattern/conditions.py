@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
 
 from hamlet_core.language import syntax
 
@@ -96,3 +97,23 @@ def kindless(expression: syntax.Expression) -> str:
 
 def _listed(names: Iterable[str]) -> str:
     return " and ".join(dict.fromkeys(names))
+
+
+def nameless(expression: Any) -> Any:
+    """What is equal for conditions that mean the same of any events, whatever their aliases and places in the text.
+
+    Numbers keep their types: 2 and 2.0 are equal in Python, but not what they do to integers.
+    """
+    if isinstance(expression, tuple):
+        return tuple(nameless(item) for item in expression)
+    if not is_dataclass(expression) or isinstance(expression, type):
+        return type(expression), expression
+    changes = {
+        one.name: None
+        if one.name == "span"
+        else ""
+        if one.name == "alias" and isinstance(expression, syntax.Attribute)
+        else nameless(getattr(expression, one.name))
+        for one in fields(expression)
+    }
+    return type(expression), tuple(changes.items())

@@ -49,7 +49,9 @@ Examples:
 )
 @column_options
 @sharing_options
-@click.option("--engine", metavar="E", help="hamlet, greta, two_step, aseq or sharon.  [default: hamlet]")
+@click.option(
+    "--engine", metavar="E", help="hamlet, greta, two_step, aseq, sharon or gloria.  [default: hamlet]"
+)
 @debug_option
 def explain(
     *,

@@ -29,6 +29,7 @@ SUITE = (
     "tests/properties/test_metamorphic.py",
     "tests/properties/test_pushed.py",
     "tests/properties/test_sequences.py",
+    "tests/properties/test_trends.py",
     "tests/properties/test_wide_graphlets.py",
 )
 COPIED = ("hamlet_core", "tests/golden", "tests/oracle", "tests/properties")

@@ -17,7 +17,8 @@ class Fault:
 
 
 GRETA, TWO_STEP = "engines/greta.py", "engines/two_step.py"
-ASEQ, SHARON = "engines/aseq.py", "engines/sharon.py"
+ASEQ, SHARON, GLORIA = "engines/aseq.py", "engines/sharon.py", "engines/gloria.py"
+STEPS = "engines/steps.py"
 PARTITIONS, PREPARED = "engines/partitions.py", "engines/prepared.py"
 AGGREGATES, ARITHMETIC = "algebra/aggregates.py", "algebra/arithmetic.py"
 CONSTRUCTION = "pattern/construction.py"
@@ -403,10 +404,34 @@ def _mixed(found: Any, shared: int, stream: Stream) -> Any:
 """,
     ),
     Fault(
-        "steps with other conditions are shared (sharon)",
-        SHARON,
-        "(position.type, tuple(rows))",
-        "(position.type, ())",
+        "steps that other events may take are shared (sharon, gloria)",
+        STEPS,
+        "(type_, tuple(own))",
+        "(type_, ())",
+    ),
+    Fault(
+        "a query that starts where the others go on counts as they do (gloria)",
+        GLORIA,
+        "if starting == queries:",
+        "if starting:",
+    ),
+    Fault(
+        "what some come in with is that of all (gloria)",
+        GLORIA,
+        "found for its, found in before if queries.issubset(its.queries)",
+        "found for its, found in before if not queries.isdisjoint(its.queries)",
+    ),
+    Fault(
+        "events of one time follow one another (gloria)",
+        GLORIA,
+        "arrived = [(row, step, *self.arriving(row, step)) for row, steps in events for step in steps]",
+        "arrived = ((row, step, *self.arriving(row, step)) for row, steps in events for step in steps)",
+    ),
+    Fault(
+        "steps on other conditions are shared (gloria)",
+        GLORIA,
+        "preceding[target].add((found[source], condition))",
+        "preceding[target].add(found[source])",
     ),
     Fault(
         "queries with other windows share (sharon)",

@@ -16,6 +16,7 @@ from hamlet_core.language.syntax import (
     Not,
     Pattern,
     Query,
+    ReturnItem,
     Seq,
     Subject,
 )
@@ -36,7 +37,7 @@ def case(random: Random) -> Case:
 
 def long_case(random: Random) -> Case:
     """The same, with a few streams one after the other, so that they overlap."""
-    return _longer(random, case(random))
+    return longer(random, case(random))
 
 
 def common_case(random: Random) -> Case:
@@ -45,7 +46,7 @@ def common_case(random: Random) -> Case:
     """
     line = "ABCDAB" if random.random() < 0.7 else random.choices(POSITIVE, k=6)
     first = _query(random, "q0")
-    return _longer(
+    return longer(
         random,
         case_of(random, tuple(_cut(random, line, first, f"q{n}") for n in range(random.randint(2, 5)))),
     )
@@ -71,7 +72,7 @@ def _cut(random: Random, line: Sequence[str], first: Query, name: str) -> Query:
     )
 
 
-def _longer(random: Random, drawn: Case) -> Case:
+def longer(random: Random, drawn: Case) -> Case:
     """The case with a few streams more."""
     more = (
         {**event, "t": event["t"] + 7 * number}
@@ -93,10 +94,15 @@ def _taken(asked: Query) -> Query:
         for one in asked.where
         if isinstance(one, Equivalence) or not any(attribute.next for attribute in attributes(one))
     )
+    return replace(asked, where=kept, returns=counted(asked))
+
+
+def counted(asked: Query) -> tuple[ReturnItem, ...]:
+    """What a query returns, without COUNT(DISJOINT)."""
     returned = tuple(one for one in asked.returns if getattr(one, "subject", None) is not Subject.DISJOINT)
     if not any(isinstance(one, Aggregate) for one in returned):
         returned += (Aggregate(AggregateFunction.COUNT),)
-    return replace(asked, where=kept, returns=returned)
+    return returned
 
 
 def sequence(random: Random) -> Pattern:

@@ -128,20 +128,7 @@ class Pools:
 
 def pools_of(workload: Workload) -> Pools:
     """The pools of a workload; raises InvariantError E942 if types lie on a cycle that is in no body."""
-    found = [
-        Pool(Kind.TRANSITION, ((one.source, one.target),), one.queries, (one.source,), (one.target,))
-        for one in workload.transitions
-        if one.queries
-    ]
-    found += [
-        Pool(Kind.BODY, body.transitions, body.queries, body.types, body.types)
-        for body in workload.bodies
-        if body.queries
-    ]
-    for type_ in dict.fromkeys(name for ends in workload.ends for name in ends):
-        ending = tuple(query for query in workload.queries if type_ in workload.ends[query])
-        found.append(Pool(Kind.END, (), ending, (type_,), ()))
-    pools = _ordered(found)
+    pools = _ordered(_unordered(workload))
     links = [link for after in range(len(pools)) for link in _links(pools, after)]
     into = tuple(tuple(link for link in links if link.after == index) for index in range(len(pools)))
     starting = tuple(
@@ -182,14 +169,45 @@ def _links(pools: Sequence[Pool], after: int) -> list[Link]:
     return links
 
 
-def _ordered(found: list[Pool]) -> tuple[Pool, ...]:
-    preceding = {
-        index: {link.before for link in _links(found, index)}
-        for index, one in enumerate(found)
-        if one.kind is not Kind.END
-    }
+def _unordered(workload: Workload) -> list[Pool]:
+    found = [
+        Pool(Kind.TRANSITION, ((one.source, one.target),), one.queries, (one.source,), (one.target,))
+        for one in workload.transitions
+        if one.queries
+    ]
+    found += [
+        Pool(Kind.BODY, body.transitions, body.queries, body.types, body.types)
+        for body in workload.bodies
+        if body.queries
+    ]
+    for type_ in dict.fromkeys(name for ends in workload.ends for name in ends):
+        ending = tuple(query for query in workload.queries if type_ in workload.ends[query])
+        found.append(Pool(Kind.END, (), ending, (type_,), ()))
+    return found
+
+
+def has_order(workload: Workload) -> bool:
+    """Whether a workload has pools: no types lie on a cycle that is in no body."""
     try:
-        order = list(TopologicalSorter(preceding).static_order())
+        _sorter(_unordered(workload)).prepare()
+    except CycleError:
+        return False
+    return True
+
+
+def _sorter(found: Sequence[Pool]) -> TopologicalSorter[int]:
+    return TopologicalSorter(
+        {
+            index: {link.before for link in _links(found, index)}
+            for index, one in enumerate(found)
+            if one.kind is not Kind.END
+        }
+    )
+
+
+def _ordered(found: list[Pool]) -> tuple[Pool, ...]:
+    try:
+        order = list(_sorter(found).static_order())
     except CycleError as error:
         names = " ".join(dict.fromkeys(found[index].entries[0] for index in error.args[1]))
         raise InvariantError(f"gloria: no Kleene body holds the cycle of {names}", code="E942") from error

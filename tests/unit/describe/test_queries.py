@@ -115,6 +115,9 @@ EXPLAINED = {
         "b: RETURN COUNT(*) PATTERN SEQ(B, C) WITHIN 10 s",
         engine="sharon",
     ),
+    "gloria": lambda: explain(
+        "a: RETURN COUNT(*) PATTERN SEQ(A, SEQ(B b, C)+) WHERE b.v < NEXT(C).v WITHIN 10 s", engine="gloria"
+    ),
     "two_step_next": lambda: explain(NEXT, engine="two_step"),
     "greta_adjacent": lambda: explain(ADJACENT, engine="greta"),
     "greta_negated_sequence": lambda: explain(NEGATED_SEQUENCE, engine="greta"),

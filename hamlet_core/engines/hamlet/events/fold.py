@@ -18,7 +18,6 @@ from hamlet_core.engines.hamlet.events.turns import NONE, Turns
 from hamlet_core.engines.hamlet.events.worth import never_tried
 from hamlet_core.engines.hamlet.graphlets.settings import SharingState, sharing_state
 from hamlet_core.engines.hamlet.input.frame import Events, Jobs, Predicates
-from hamlet_core.engines.hamlet.input.predicate_bits import nameless
 from hamlet_core.engines.hamlet.numbers.arenas import Arena, ResidueNumbers
 from hamlet_core.engines.hamlet.numbers.residues import residue_arena, times_constants
 from hamlet_core.engines.hamlet.numbers.vectors import zero_run
@@ -35,6 +34,7 @@ from hamlet_core.engines.hamlet.program.layout import (
 )
 from hamlet_core.engines.hamlet.program.negations import Conditions
 from hamlet_core.language.syntax import Attribute, Expression
+from hamlet_core.pattern.conditions import nameless
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.pair_tables import PairTables
 from hamlet_core.progress import UNWATCHED, Progress

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, TypeAlias
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from hamlet_core.engines.hamlet.input.frame import Predicates
 from hamlet_core.language import syntax
 from hamlet_core.pattern.automaton import Automaton
+from hamlet_core.pattern.conditions import nameless
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.vectorised import local_mask
 from hamlet_core.table.encode import Stream
@@ -60,23 +61,3 @@ class LocalPredicates:
 def _aliases(automaton: Automaton) -> set[tuple[str, str]]:
     own = {(position.alias, position.type) for position in automaton.positions}
     return own.union(*(_aliases(negation) for negation in automaton.negations))
-
-
-def nameless(expression: Any) -> Any:
-    """What is equal for conditions that mean the same of any events, whatever their aliases and places in the text.
-
-    Numbers keep their types: 2 and 2.0 are equal in Python, but not what they do to integers.
-    """
-    if isinstance(expression, tuple):
-        return tuple(nameless(item) for item in expression)
-    if not is_dataclass(expression) or isinstance(expression, type):
-        return type(expression), expression
-    changes = {
-        one.name: None
-        if one.name == "span"
-        else ""
-        if one.name == "alias" and isinstance(expression, syntax.Attribute)
-        else nameless(getattr(expression, one.name))
-        for one in fields(expression)
-    }
-    return type(expression), tuple(changes.items())
