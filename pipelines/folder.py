@@ -167,7 +167,8 @@ class WorkloadSettings(_Settings):
     )
     arithmetic: str = Field(default=_EXECUTE.arithmetic, description="scaled, exact or modular")
     engine: str = Field(
-        default=_EXECUTE.engine, description="hamlet, greta, two_step, aseq, sharon or gloria"
+        default=_EXECUTE.engine,
+        description="hamlet, greta, two_step, shared_two_step, aseq, sharon or gloria",
     )
     policy: str = Field(default=_EXECUTE.policy, description="dynamic, always or never")
     cost_model: str = Field(default=_EXECUTE.cost_model, description="measured or paper")

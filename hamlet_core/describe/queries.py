@@ -124,7 +124,7 @@ def _section(
     yield f"memory         {'; '.join(_memory(analysed, folding, None if alone else planned))}"
     yield f"exact          {_exact(analysed, kinds)}"
     yield ""
-    if folding == "two_step":
+    if folding in LISTING:
         yield "automaton: the steps of a trend"
     elif analysed.query.mode is not Mode.ANY:
         yield "automaton: the steps of a trend, and which older events of the window each looks at"
@@ -137,6 +137,9 @@ def _section(
     yield "```"
 
 
+LISTING = frozenset({"two_step", "shared_two_step"})
+"""Engines that list trends."""
+
 _ENGINES = {
     "hamlet": "compiled kernels fold all queries of the workload in one pass over the events",
     "prefixes": "a compiled kernel folds it prefix by prefix; where a number leaves 64 bits the reference does",
@@ -145,6 +148,10 @@ _ENGINES = {
     "two_step": (
         "lists every trend, then aggregates; time grows with the number of trends, which may double with "
         f"every event; raises beyond {TREND_LIMIT:,} in one window"
+    ),
+    "shared_two_step": (
+        "as two_step, and trends of what sequences of parts have in common are listed once, for all queries that are joined "
+        "from them"
     ),
     "aseq": "counts each prefix of the pattern for each START event, no sequence is listed",
     "sharon": (
@@ -165,6 +172,7 @@ _MODES = {
 
 _KEPT_BY = {
     "two_step": "one trend at a time, and every match of a negated pattern in the window",
+    "shared_two_step": "the trends of common parts and of what is between them in a window; as two_step for other queries",
     "aseq": "a count per START event of a window and position",
     "sharon": "a count per START event of a window and position, START events of shared parts included",
     "gloria": "an expression per position and set of queries that share: a number per snapshot of a window",
@@ -225,10 +233,10 @@ def _lines(
 ) -> Iterator[tuple[str, str]]:
     """(step, cost and conditions) of every start, edge and end, then those of each negated pattern, labelled."""
     names = _names(automaton)
-    priced = engine != "two_step" and analysed.query.mode is Mode.ANY
+    priced = engine not in LISTING and analysed.query.mode is Mode.ANY
     costs = (
         _looks(analysed, automaton, engine)
-        if engine != "two_step" and not priced
+        if engine not in LISTING and not priced
         else _costs(analysed, automaton, engine)
     )
     for start in automaton.starts:
@@ -237,7 +245,7 @@ def _lines(
             _noted("O(1)" * priced, _gap(start.gap, label, "before it")),
         )
     for edge, cost in zip(automaton.edges, costs, strict=True):
-        notes = (cost * (engine != "two_step"), _gap(edge.gap, label, "in between"))
+        notes = (cost * (engine not in LISTING), _gap(edge.gap, label, "in between"))
         yield f"  {names[edge.source]} -> {names[edge.target]}", _noted(*notes)
     for end in automaton.ends:
         yield f"  {names[end.position]} -> end", _noted("O(1)" * priced, _gap(end.gap, label, "after it"))

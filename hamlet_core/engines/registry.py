@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hamlet_core.algebra.arithmetic import ARITHMETICS, Arithmetic
-from hamlet_core.engines import aseq, gloria, greta, sharon, two_step
+from hamlet_core.engines import aseq, gloria, greta, shared_two_step, sharon, two_step
 from hamlet_core.engines.partitions import Evaluate, EvaluateTogether
 from hamlet_core.engines.prepared import PreparedQuery
 from hamlet_core.errors import StreamError
@@ -25,6 +25,7 @@ EVALUATORS: dict[str, Evaluate] = {
 """Engines that take one window of one query after the other: (query, rows of a window) -> element by sides."""
 
 TOGETHER: dict[str, Callable[[Sequence[PreparedQuery], WindowSpec, Arithmetic], EvaluateTogether]] = {
+    "shared_two_step": shared_two_step.together,
     "sharon": sharon.together,
     "gloria": gloria.together,
 }

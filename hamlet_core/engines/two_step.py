@@ -8,8 +8,8 @@ from __future__ import annotations
 import itertools
 import math
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hamlet_core.engines.partitions import Outcome
@@ -53,15 +53,26 @@ class _Negated:
 class Listing:
     """Every trend of one automaton that the mode allows, among some rows of one window of one partition."""
 
-    def __init__(self, node: Node, times: Sequence[int], rows: Sequence[int], mode: Mode = Mode.ANY) -> None:
+    def __init__(
+        self,
+        node: Node,
+        times: Sequence[int],
+        rows: Sequence[int],
+        mode: Mode = Mode.ANY,
+        engine: str = "two_step",
+    ) -> None:
         self.node = node
         self.mode = mode
+        self.engine = engine
+        """For errors."""
         self.reached: set[int] = set()
         """Positions at which a sequence has ended that was looked at."""
         self.times = times
         self.rows = rows
         self.continued = frozenset(edge.source for edges in node.incoming for edge in edges)
-        self.negated = [_Negated.of(Listing(negation, times, rows)) for negation in node.negations]
+        self.negated = [
+            _Negated.of(Listing(negation, times, rows, engine=engine)) for negation in node.negations
+        ]
         self.seen = 0
         self.steps = 0
         """Sequences that were looked at, and events that one might go on with."""
@@ -148,29 +159,39 @@ class Listing:
     def count(self) -> None:
         self.seen += 1
         self.steps += 1
-        if self.seen > TREND_LIMIT:
-            raise StreamError(
-                f"two_step lists trends, and one window holds more than {TREND_LIMIT:,} sequences",
-                code="E301",
-                hint="use engine='greta', which counts trends without listing them",
-            )
+        check_number(self.seen, self.engine)
 
 
-def evaluate(prepared: PreparedQuery, rows: Sequence[int]) -> Outcome:
+def check_number(sequences: int, engine: str) -> None:
+    """Raise StreamError E301 for more sequences than one window may hold."""
+    if sequences > TREND_LIMIT:
+        raise StreamError(
+            f"{engine} lists trends, and one window holds more than {TREND_LIMIT:,} sequences",
+            code="E301",
+            hint="use engine='greta', which counts trends without listing them",
+        )
+
+
+def evaluate(prepared: PreparedQuery, rows: Sequence[int], engine: str = "two_step") -> Outcome:
     """List the trends of one window of one partition and add up what each contributes."""
-    times = prepared.stream.times
-    listing = Listing(prepared.root, times, rows, prepared.mode)
+    listing = Listing(prepared.root, prepared.stream.times, rows, prepared.mode, engine)
+    found = aggregated(prepared, listing.trends())
+    return replace(found, reached=prepared.aliases(listing.reached))
+
+
+def aggregated(prepared: PreparedQuery, trends: Iterable[Trend]) -> Outcome:
+    """What all trends of a window contribute, added up."""
+    times, positions = prepared.stream.times, prepared.root.automaton.positions
     elements: dict[frozenset[int], Any] = {}
     spans: list[tuple[int, int]] = []
-    for trend in listing.trends():
-        positions = prepared.root.automaton.positions
+    for trend in trends:
         sides = frozenset(positions[binding[-1]].side for binding in trend.bindings)
         element = _contribution(prepared, trend)
         known = elements.get(sides)
         elements[sides] = element if known is None else prepared.algebra.plus(known, element)
         if prepared.chains:
             spans.append((times[trend.rows[-1]], times[trend.rows[0]]))
-    return Outcome(elements, prepared.aliases(listing.reached), _disjoint(spans))
+    return Outcome(elements, disjoint=_disjoint(spans))
 
 
 def _disjoint(spans: list[tuple[int, int]]) -> int:

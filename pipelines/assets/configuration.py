@@ -172,7 +172,7 @@ class PipelineConfiguration(PipelineResource):
     warehouse: str = Field(default=_WAREHOUSE, description="Folder of the Delta tables: a path or a URI")
     engine: str = Field(
         default=_EXECUTE.engine,
-        description="Engine that computes: hamlet, greta, two_step, aseq, sharon or gloria",
+        description="Engine that computes: hamlet, greta, two_step, shared_two_step, aseq, sharon or gloria",
     )
     policy: str = Field(default=_EXECUTE.policy, description="Sharing policy: dynamic, always or never")
     cost_model: str = Field(default=_EXECUTE.cost_model, description="Cost model: measured or paper")

@@ -50,7 +50,9 @@ Examples:
 @column_options
 @sharing_options
 @click.option(
-    "--engine", metavar="E", help="hamlet, greta, two_step, aseq, sharon or gloria.  [default: hamlet]"
+    "--engine",
+    metavar="E",
+    help="hamlet, greta, two_step, shared_two_step, aseq, sharon or gloria.  [default: hamlet]",
 )
 @debug_option
 def explain(

@@ -165,7 +165,7 @@ def evaluation_options(command: Command) -> Command:
         click.option(
             "--engine",
             metavar="E",
-            help="hamlet, greta, two_step, aseq, sharon or gloria. Never changes an answer.  [default: hamlet]",
+            help="hamlet, greta, two_step, shared_two_step, aseq, sharon or gloria. Never changes an answer.  [default: hamlet]",
         ),
     ):
         command = option(command)

@@ -18,7 +18,7 @@ class Fault:
 
 GRETA, TWO_STEP = "engines/greta.py", "engines/two_step.py"
 ASEQ, SHARON, GLORIA = "engines/aseq.py", "engines/sharon.py", "engines/gloria.py"
-STEPS = "engines/steps.py"
+STEPS, SHARED_TWO_STEP = "engines/steps.py", "engines/shared_two_step.py"
 PARTITIONS, PREPARED = "engines/partitions.py", "engines/prepared.py"
 AGGREGATES, ARITHMETIC = "algebra/aggregates.py", "algebra/arithmetic.py"
 CONSTRUCTION = "pattern/construction.py"
@@ -432,6 +432,24 @@ def _mixed(found: Any, shared: int, stream: Stream) -> Any:
         GLORIA,
         "preceding[target].add((found[source], condition))",
         "preceding[target].add(found[source])",
+    ),
+    Fault(
+        "what a condition joins is joined whatever it says (shared_two_step)",
+        SHARED_TWO_STEP,
+        "edge.source == earlier[0] and edge.holds(earlier[1], later[1])",
+        "edge.source == earlier[0]",
+    ),
+    Fault(
+        "parts with other conditions inside are alike (shared_two_step)",
+        SHARED_TWO_STEP,
+        "conditional.get((edge.source, edge.target)))",
+        "None)",
+    ),
+    Fault(
+        "parts of one time follow one another (shared_two_step)",
+        SHARED_TWO_STEP,
+        "bisect_right(self.starts, time)",
+        "bisect_right(self.starts, time - 1)",
     ),
     Fault(
         "queries with other windows share (sharon)",

@@ -1,4 +1,4 @@
-"""oracle == two_step == greta over random queries and streams, in every arithmetic."""
+"""oracle == every engine that answers all queries, over random queries and streams, in every arithmetic."""
 
 from itertools import islice
 from random import Random

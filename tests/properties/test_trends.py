@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from hamlet_core.engines import gloria
+from hamlet_core.engines import gloria, shared_two_step
 from hamlet_core.sharing.gloria.planning import plan_sharing
 from tests.properties import agreement, comparison, trends
 from tests.properties.constructs import constructs
@@ -17,11 +17,11 @@ MET = {
 IN_EACH_ARITHMETIC = 3
 
 
-def agree(seeds, engine):
+def agree(seeds, engine, *, short=False):
     """Compare with the reference on each; how often what was met, and how many answers have rows."""
     met: Counter[str] = Counter()
     for seed in seeds:
-        case = trends.common_case(Random(seed))
+        case = trends.common_case(Random(seed), short=short)
         events = comparison.table(case)
         wrong, counters = agreement.compare(case.workload, events, comparison.SCHEMA, engine=engine)
         assert wrong == [], (seed, case)
@@ -100,3 +100,53 @@ def test_sharing_expressions_changes_no_answer_of_twenty_thousand_workloads(monk
         "some start where an expression goes on": 30_000, "some come in another way": 15_000,
     }  # fmt: skip
     assert missed(watched.met, least) == {}
+
+
+def covers(monkeypatch):
+    """What queries are covered by from here on: each kind once per plan."""
+    met: Counter[str] = Counter()
+    planned = shared_two_step.planned
+
+    def watched(prepared):
+        shared = planned(prepared)
+        found = {"shared"} if shared.covers else set()
+        found |= {f"{len(own)} runs" for own in shared.covers.values()}
+        edges = [edge for node in shared.nodes for edge in node.automaton.edges]
+        found |= {"a Kleene plus in a run" for edge in edges if edge.source >= edge.target}
+        found |= {
+            "a condition in a run"
+            for node in shared.nodes
+            for into in node.incoming
+            for edge in into
+            if edge.condition
+        }
+        met.update(found)
+        return shared
+
+    monkeypatch.setattr(shared_two_step, "planned", watched)
+    return met
+
+
+def test_listing_common_parts_once_changes_no_answer(monkeypatch):
+    met = covers(monkeypatch)
+    assert agree(range(150), "shared_two_step", short=True)["rows"] > 75
+    least = {
+        "shared": 200,
+        "2 runs": 100,
+        "3 runs": 20,
+        "a Kleene plus in a run": 150,
+        "a condition in a run": 40,
+    }
+    assert missed(met, least) == {}
+
+
+@pytest.mark.slow
+def test_listing_common_parts_once_changes_no_answer_of_twenty_thousand_workloads(monkeypatch):
+    shared = covers(monkeypatch)
+    met = agree(range(10**6, 10**6 + 20_000), "shared_two_step", short=True)
+    assert met["rows"] > 10_000
+    assert missed(met, dict.fromkeys(MET, 100)) == {}
+    least = {
+        "shared": 25_000, "2 runs": 15_000, "3 runs": 4_000, "a Kleene plus in a run": 20_000, "a condition in a run": 6_000
+    }  # fmt: skip
+    assert missed(shared, least) == {}

@@ -31,9 +31,9 @@ from tests.properties.shapes import neighbours
 TYPES = "ABCDEF"
 
 
-def common_case(random: Random) -> Case:
+def common_case(random: Random, *, short: bool = False) -> Case:
     """Two to five queries with parts in common, flat and nested Kleene plus among them, most of them COUNT(*) alone over
-    the same windows and partitions, and a stream as `sequences.long_case` has it.
+    the same windows and partitions, and a stream as `sequences.long_case` has it; `short`: about a dozen events.
     """
     line = tuple(_line(random))
     conditions = tuple(_conditions(random, Seq(line)))
@@ -47,7 +47,8 @@ def common_case(random: Random) -> Case:
     drawn = tuple(
         _asked(random, line, conditions, first, f"q{number}") for number in range(random.randint(2, 5))
     )
-    return sequences.longer(random, case_of(random, drawn))
+    case = case_of(random, drawn)
+    return case if short else sequences.longer(random, case)
 
 
 def _line(random: Random) -> Iterator[Pattern]:

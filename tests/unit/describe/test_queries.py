@@ -118,6 +118,9 @@ EXPLAINED = {
     "gloria": lambda: explain(
         "a: RETURN COUNT(*) PATTERN SEQ(A, SEQ(B b, C)+) WHERE b.v < NEXT(C).v WITHIN 10 s", engine="gloria"
     ),
+    "shared_two_step": lambda: explain(
+        "a: RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 s", engine="shared_two_step"
+    ),
     "two_step_next": lambda: explain(NEXT, engine="two_step"),
     "greta_adjacent": lambda: explain(ADJACENT, engine="greta"),
     "greta_negated_sequence": lambda: explain(NEGATED_SEQUENCE, engine="greta"),

@@ -137,5 +137,5 @@ def test_the_first_query_that_is_refused_is_named():
 
 
 def test_engines_that_refuse_nothing_are_known():
-    assert GENERAL == ("hamlet", "greta", "two_step")
+    assert GENERAL == ("hamlet", "greta", "two_step", "shared_two_step")
     assert set(ENGINES) == {*GENERAL, *CHECKS}
