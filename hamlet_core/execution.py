@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
 from threading import Lock
+from time import perf_counter
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -127,9 +128,10 @@ def execute(
     choice: str = "guarded",
     arithmetic: str = "scaled",
     threads: int | None = None,
+    log: bool = True,
 ) -> Execution:
-    """As `run`, with the decision log and counters beside the results."""
-    options = Options(engine, policy, cost_model, arithmetic, choice, log=True, threads=threads)
+    """As `run`, with the decision log and counters beside the results; without `log` the log is empty, and costs nothing."""
+    options = Options(engine, policy, cost_model, arithmetic, choice, log=log, threads=threads)
     folded = _fold(meaning_of(workload), _text(workload), events, schema, options)
     results = folded.results()
     work = folded.work
@@ -323,9 +325,7 @@ def fold_stream(
         queries = [analysed[place] for place in own]
         spec = specs[own[0]]
         wanted = None if only is None else only[spec]
-        found, events_bound = _fold_set(queries, spec, text, stream, options, part, wanted)
-        rows.extend(found)
-        work.matched_events += events_bound
+        rows.extend(_fold_set(queries, spec, text, stream, options, work, part, wanted))
     return Folded(stream, shapes, numbers, work, chunks, rows)
 
 
@@ -470,10 +470,11 @@ def _fold_set(
     text: str,
     stream: Stream,
     options: Options,
+    work: Work,
     progress: Progress,
     only: range | None,
-) -> tuple[list[PartialRow], int]:
-    """One query, or some that are `alike`: their rows, and how many events they bind."""
+) -> list[PartialRow]:
+    """The rows of one query, or of some that are `alike`."""
     numbers = ARITHMETICS[options.arithmetic]
     by_name, lasting = shapes_of(tuple(queries), numbers), unit_of_durations(stream.time_type)
     shapes = [by_name[one.query.name] for one in queries]
@@ -484,7 +485,10 @@ def _fold_set(
         prepared.append(prepare(one, stream, algebra, text))
     known = {name: Unit(column.kind, column.scale) for name, column in stream.columns.items()}
     known[DURATION] = lasting
+    begun = perf_counter()
     evaluate = evaluator(options.engine, prepared, spec, numbers)
+    if options.engine in TOGETHER:
+        work.planning_seconds += perf_counter() - begun
     rows: list[PartialRow] = []
     folded = fold_together(prepared, spec, shapes, numbers, evaluate, progress, only)
     for one, shape, groups in zip(queries, shapes, folded, strict=True):
@@ -494,7 +498,8 @@ def _fold_set(
             PartialRow(one.query.name, *spec.bounds(index), group, element, units, numbers.name, labels)
             for (index, group), element in groups.items()
         ]
-    return rows, sum(one.root.binds(row) for one in prepared for row in range(len(stream)))
+    work.matched_events += sum(one.root.binds(row) for one in prepared for row in range(len(stream)))
+    return rows
 
 
 def _check_bounds(spec: WindowSpec, stream: Stream, name: str) -> None:

@@ -21,6 +21,7 @@ class Work:
     splits: int = 0
     merges: int = 0
     decision_seconds: float = 0.0
+    planning_seconds: float = 0.0
     undecided_events: int = 0
     decisions: list[pa.Table] = field(default_factory=list)
     """Parts of the decision log."""
@@ -55,6 +56,8 @@ class Counters:
     """Shared graphlets that opened for queries that had gone apart."""
     decision_seconds: float = 0.0
     """Time that deciding took, inside of the kernels."""
+    planning_seconds: float = 0.0
+    """Time that an engine took to plan what queries share, statistics of the events included, before it folded any."""
     undecided_events: int = 0
     """Events, added over windows, that were folded while some groups of queries rested: nobody asked who shares their
     bursts, because asking had cost more than sharing gained. What is not asked is in no other count and not in the log.

@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet_core import EventSchema, Query, QueryPlan, run
-from hamlet_core.language.syntax import Aggregate, AggregateFunction
+from hamlet_core import EventSchema, QueryPlan, run
 from hamlet_core.table.encode import TIME_UNITS
 from pipelines.checks.differences import Difference, Row, differences
+from pipelines.checks.magnitudes import magnitudes, with_magnitudes
 from pipelines.checks.raw_events import RawEvents, key_of_group
 from pipelines.checks.sampling import Ending, Sample, draw
 from pipelines.settings import JobSettings
@@ -29,8 +29,6 @@ _EVENTS_AT_ONCE = 500_000
 """Events of samples that are held in memory together, about."""
 
 _DIGITS = {"exact": "exact", "modular": "fingerprint"}
-_TOTALS = (AggregateFunction.SUM, AggregateFunction.AVG)
-_EXTREMES = (AggregateFunction.MIN, AggregateFunction.MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,7 @@ class _Reference:
         workload = self.settings.workload.parsed
         arithmetic = self.settings.execute.arithmetic
         queries = tuple(self.plans[name].query for name in names)
-        asked = queries if arithmetic == "exact" else tuple(_with_magnitudes(query) for query in queries)
+        asked = queries if arithmetic == "exact" else tuple(with_magnitudes(query) for query in queries)
         found = run(
             replace(workload, queries=asked),
             events,
@@ -83,7 +81,7 @@ class _Reference:
         )
         rows = [self._in_time(row) for row in found.to_pylist()]
         if arithmetic != "exact":
-            rows = list(_magnitudes(rows, queries))
+            rows = list(magnitudes(rows, queries))
         return [row for row in rows if self.ending.has(row["window_end"])]
 
     def _in_time(self, row: dict[str, Any]) -> dict[str, Any]:
@@ -135,43 +133,6 @@ def _packs(samples: Sequence[Sample], counts: dict[Sample, int]) -> Iterator[lis
         held += counts[sample]
     if pack:
         yield pack
-
-
-def _with_magnitudes(query: Query) -> Query:
-    """The query with MIN, MAX and COUNT beside each SUM and AVG: they bound the sum of absolute terms.
-
-    Sums of DURATION have no terms of both signs.
-    """
-    wanted = dict.fromkeys(aggregate.label for aggregate in query.aggregates)
-    more: list[Aggregate] = []
-    for aggregate in query.aggregates:
-        if aggregate.function in _TOTALS and aggregate.subject is None:
-            alias, attribute = aggregate.alias, aggregate.attribute
-            beside = [Aggregate(function, alias, attribute) for function in _EXTREMES]
-            for one in (*beside, Aggregate(AggregateFunction.COUNT, alias)):
-                if one.label not in wanted:
-                    wanted[one.label] = None
-                    more.append(one)
-    return replace(query, returns=(*query.returns, *more))
-
-
-def _magnitudes(rows: Sequence[dict[str, Any]], queries: Sequence[Query]) -> Iterator[dict[str, Any]]:
-    """The rows that the queries ask for; a SUM or AVG over terms of both signs with a bound on its absolute terms."""
-    by_key = {(row["query"], row["window_start"], row["group_key"], row["aggregate"]): row for row in rows}
-    asked = {query.name: {one.label: one for one in query.aggregates} for query in queries}
-    for row in rows:
-        aggregate = asked[row["query"]].get(row["aggregate"])
-        if aggregate is None:
-            continue
-        if aggregate.function in _TOTALS and aggregate.subject is None:
-            over = f"({aggregate.alias}.{aggregate.attribute})"
-            key = row["query"], row["window_start"], row["group_key"]
-            low, high = by_key[*key, f"MIN{over}"], by_key[*key, f"MAX{over}"]
-            count = by_key[*key, f"COUNT({aggregate.alias})"]
-            if low["sign"] == -1 and high["sign"] == 1:
-                times = count["log2"] if aggregate.function is AggregateFunction.SUM else 0.0
-                row["magnitude"] = max(low["log2"], high["log2"]) + times
-        yield row
 
 
 def _stored(warehouse: Warehouse, workload: str, span: Span) -> pa.Table:

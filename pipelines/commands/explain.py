@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pipelines.duration_estimate import Estimate
     from pipelines.reading import ColumnOptions
 
-UNFORESEEN = "two_step"
-"""It lists trends, of which one more event may double the number: no beginning of a stream says how long the rest takes."""
+UNFORESEEN = ("two_step", "shared_two_step")
+"""They list trends, of which one more event may double the number: no beginning of a stream says how long the rest takes."""
 
 EPILOG = """\b
 Examples:
@@ -99,7 +99,7 @@ def explain(
         gauge.begin("explaining")
         shown = hamlet_core.explain(text, schema=schema, table=table, engine=engine, **sharing)
         click.echo(visible(shown), nl=False)
-        if table is None or not table.num_rows or engine == UNFORESEEN:
+        if table is None or not table.num_rows or engine in UNFORESEEN:
             return
         gauge.begin("measuring how long a run takes")
         compute = partial(hamlet_core.run, text, schema=schema, engine=engine, threads=None, **sharing)
@@ -107,7 +107,9 @@ def explain(
         if engine == DEFAULT_ENGINE:
             gauge.begin("computing", "events", table.num_rows)
             with watching(gauge.told):
-                execution = hamlet_core.execute(text, table, schema=schema, threads=None, **sharing)
+                execution = hamlet_core.execute(
+                    text, table, schema=schema, threads=None, log=True, **sharing
+                )
             click.echo(visible("\n" + "\n".join(decided_lines(execution, cost_model))))
 
 

@@ -122,7 +122,7 @@ def run(
     if plot is not None:
         _check_plot(plot, why)
     with going_on() as gauge, Crew(threads_of(threads)) as crew:
-        table = _events(asked, events_at(events), columns, schema, on_bad_rows, gauge, crew)
+        table = read_events(asked, events_at(events), columns, schema, on_bad_rows, gauge, crew)
         if why is not None:
             gauge.begin("listing trends")
             _why(asked, table, schema, why, format_, limit)
@@ -173,7 +173,7 @@ def _chosen(workload: Workload, names: tuple[str, ...]) -> Workload:
     return replace(workload, queries=tuple(one for one in workload.queries if not names or one.name in names))
 
 
-def _events(
+def read_events(
     workload: Workload,
     path: str,
     columns: ColumnOptions,
@@ -182,7 +182,7 @@ def _events(
     gauge: Gauge,
     crew: Crew,
 ) -> pa.Table | None:
-    """All good rows of the files; None if no file has even a header."""
+    """All good rows of the files; None if no file has even a header. Bad ones end the command or are counted on stderr."""
     import hamlet_core
     from pipelines.reading import about_texts, decide, discover, evidence, explained, merge, read_all
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from hamlet_core.bench.memory import forget_peak, peak
 from tests.benchmarks.answers import WrongAnswer, require_equal
 from tests.benchmarks.encoding import encode
 from tests.benchmarks.machine import one_core
-from tests.benchmarks.memory import forget_peak, peak
 from tests.benchmarks.subject import Subject, answers
 
 WARM_EVENTS = 1_000

@@ -11,8 +11,8 @@ import time
 from functools import partial
 from pathlib import Path
 
+from hamlet_core.bench.memory import peak
 from tests.benchmarks import funnels
-from tests.benchmarks.memory import peak
 from tests.benchmarks.peers import HAMLET, PEERS
 
 

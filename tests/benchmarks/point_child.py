@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet_core import StreamError
+from hamlet_core.bench.memory import forget_peak, peak
 from tests.benchmarks.child import seconds
 from tests.benchmarks.machine import one_core
-from tests.benchmarks.memory import forget_peak, peak
 from tests.benchmarks.subject import Subject
 
 REFUSALS = ("E301",)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hamlet_core import QueryMeaningError, plan
 from hamlet_core.language.syntax import Workload
 from hamlet_core.pattern.meaning import analyse_workload
-from pipelines.checks.greta import _with_magnitudes
 from pipelines.checks.group_rules import group_rules
+from pipelines.checks.magnitudes import with_magnitudes
 from pipelines.checks.result_rules import result_rules
 from pipelines.checks.trend_rules import always_before, in_every_trend, trend_rules
 from tests.properties import strategies
@@ -141,7 +141,7 @@ def test_only_queries_that_return_a_reach_may_have_rows_without_a_trend():
 
 def test_the_reference_asks_no_extremes_of_durations():
     (one,) = plan("RETURN SUM(DURATION), AVG(DURATION), SUM(b.v), REACH(a) PATTERN SEQ(A a, B b) WITHIN 1 s")
-    labels = [aggregate.label for aggregate in _with_magnitudes(one.query).aggregates]
+    labels = [aggregate.label for aggregate in with_magnitudes(one.query).aggregates]
     assert labels == [
         "SUM(DURATION)",
         "AVG(DURATION)",

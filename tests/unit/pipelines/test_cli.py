@@ -59,6 +59,7 @@ def test_every_command_of_the_surface_is_there_and_has_help(capsys: pytest.Captu
         "query",
         "generate",
         "ui",
+        "compare",
         "bench",
         "calibrate",
         "warm",

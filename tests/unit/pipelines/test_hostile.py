@@ -93,7 +93,7 @@ LONG = b"y" * 50_000_000
 IN_LITTLE_MEMORY = """
 import sys
 from pipelines.cli import main
-from tests.benchmarks.memory import peak
+from hamlet_core.bench.memory import peak
 code = main(sys.argv[1:])
 sys.stdout.flush()
 print("MiB", peak() >> 20, file=sys.stderr)

@@ -11,11 +11,10 @@ from pathlib import Path
 
 def peak() -> int:
     """The most bytes that were resident. On Linux from /proc: what getrusage says starts with the parent's memory."""
-    try:
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return 1024 * int(re.search(r"VmHWM:\s*(\d+) kB", status)[1])
+    with contextlib.suppress(OSError):
+        if found := re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii")):
+            return 1024 * int(found[1])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def forget_peak() -> None:
