@@ -64,6 +64,10 @@ class Length(click.ParamType):
     help="Runs of each engine.",
 )
 @click.option(
+    "--threads", default=1, show_default=True, metavar="N", type=click.IntRange(min=1),
+    help="How many threads compute in the compiled engine; all others have one.",
+)  # fmt: skip
+@click.option(
     "--on-bad-rows",
     type=click.Choice(["error", "skip"]),
     default="error",
@@ -84,6 +88,7 @@ def compare(
     arithmetic: str,
     limit: float,
     rounds: int,
+    threads: int,
     on_bad_rows: str,
     out: str | None,
 ) -> None:
@@ -112,7 +117,7 @@ def compare(
             table = read_events(asked, events_at(events), columns, schema, on_bad_rows, gauge, crew)
         if table is None:
             raise click.UsageError("there is nothing to compare without events.")
-        comparison = Comparison(asked, table, schema, arithmetic, limit, rounds)
+        comparison = Comparison(asked, table, schema, arithmetic, limit, rounds, threads)
         outcomes = run_in_turns(comparison, chosen, gauge.begin)
     show(outcomes, sys.stdout)
     if out is not None:

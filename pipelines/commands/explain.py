@@ -107,9 +107,7 @@ def explain(
         if engine == DEFAULT_ENGINE:
             gauge.begin("computing", "events", table.num_rows)
             with watching(gauge.told):
-                execution = hamlet_core.execute(
-                    text, table, schema=schema, threads=None, log=True, **sharing
-                )
+                execution = hamlet_core.execute(text, table, schema=schema, threads=None, log=True, **sharing)
             click.echo(visible("\n" + "\n".join(decided_lines(execution, cost_model))))
 
 

@@ -37,6 +37,8 @@ class Comparison:
     limit: float = 60.0
     """Seconds that a run may take, without what is read, imported and compiled before."""
     rounds: int = 3
+    threads: int = 1
+    """Of the compiled engine; all others have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +197,11 @@ def _run(comparison: Comparison, outcome: Outcome, folder: Path) -> pa.Table | N
 
 
 def _request(comparison: Comparison, member: Member) -> dict[str, object]:
-    options = {**asdict(member), "arithmetic": comparison.arithmetic}
+    options = {
+        **asdict(member),
+        "arithmetic": comparison.arithmetic,
+        "threads": comparison.threads,
+    }
     return {"text": comparison.workload.text, "schema": asdict(comparison.schema), "options": options}
 
 

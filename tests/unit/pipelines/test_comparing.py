@@ -65,6 +65,14 @@ def test_every_engine_answers_the_same_and_is_measured() -> None:
     assert told[10:12] == ["running hamlet always, round 2 of 2", "running hamlet never, round 2 of 2"]
 
 
+def test_a_run_gets_what_is_asked_for() -> None:
+    request = runs._request(asked(threads=2, arithmetic="exact"), Member("hamlet", policy="never"))
+    assert request["text"] == TEXT
+    assert request["options"] == {
+        "engine": "hamlet", "policy": "never", "cost_model": "measured", "arithmetic": "exact", "threads": 2,
+    }  # fmt: skip
+
+
 def test_who_takes_too_long_is_stopped_and_has_no_further_turn() -> None:
     """25 events of B+ have 33 million trends, of which the engine lists a million before it refuses."""
     told: list[str] = []
