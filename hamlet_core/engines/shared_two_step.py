@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -43,12 +43,24 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The trends of a run in one window, by their starts."""
+    """The trends of a run in one window, by (first row, its position), the earliest first; and the times of these rows."""
 
-    trends: tuple[Trend, ...]
+    trends: tuple[tuple[tuple[int, int], tuple[Trend, ...]], ...]
     starts: tuple[int, ...]
 
-    def after(self, time: int | None) -> Sequence[Trend]:
+    @classmethod
+    def of(cls, trends: Iterable[Trend], times: Sequence[int]) -> Listed:
+        """Trends in any order."""
+        found: dict[tuple[int, int], list[Trend]] = defaultdict(list)
+        for trend in trends:
+            found[trend.rows[0], trend.bindings[0][0]].append(trend)
+        ordered = sorted(found, key=lambda start: (times[start[0]], start))
+        return cls(
+            tuple((start, tuple(found[start])) for start in ordered),
+            tuple(times[row] for row, _ in ordered),
+        )
+
+    def after(self, time: int | None) -> Sequence[tuple[tuple[int, int], tuple[Trend, ...]]]:
         """Those that start later; None: all."""
         return self.trends if time is None else self.trends[bisect_right(self.starts, time) :]
 
@@ -78,8 +90,7 @@ class Shared:
         found, seen = [], 0
         for node in self.nodes:
             listing = Listing(node, times, rows, engine=NAME)
-            trends = sorted(listing.trends(), key=lambda trend: times[trend.rows[0]])
-            found.append(Listed(tuple(trends), tuple(times[trend.rows[0]] for trend in trends)))
+            found.append(Listed.of(listing.trends(), times))
             seen += listing.seen
             check_number(seen, NAME)
         return found
@@ -95,9 +106,11 @@ class Shared:
                 yield Trend(rows, (binding,))
                 continue
             node, first = cover[place]
-            for trend in listed[node].after(times[rows[-1]] if rows else None):
-                own = tuple(first + position for position in trend.bindings[0])
-                if not rows or _follows(prepared, (binding[-1], rows[-1]), (own[0], trend.rows[0])):
+            for (row, position), trends in listed[node].after(times[rows[-1]] if rows else None):
+                if rows and not _follows(prepared, (binding[-1], rows[-1]), (first + position, row)):
+                    continue
+                for trend in trends:
+                    own = tuple(first + one for one in trend.bindings[0])
                     waiting.append((rows + trend.rows, binding + own, place + 1))
                     seen += 1
                     check_number(seen, NAME)
