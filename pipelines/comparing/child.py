@@ -1,6 +1,6 @@
 """One run in a process of its own: a folder with events and a request in, results, time and memory into it.
 
-What is imported, read and compiled before is not measured: on stdout a line says when the run begins. The peak of memory is that
+What is imported, read and compiled before is not measured: on stdout a line says when the run begins, and one when it has ended. The peak of memory is that
 of the process from then on, events and interpreter included.
 """
 
@@ -20,7 +20,6 @@ from hamlet_core.bench.memory import forget_peak, peak
 from hamlet_core.engines.registry import DEFAULT_ENGINE
 
 EVENTS, REQUEST, RESULTS, ANSWER = "events.arrow", "request.json", "results.arrow", "answer.json"
-READY = "ready"
 WARM_EVENTS = 1_000
 """The compiled engine folds so many beforehand, which loads or compiles its kernels."""
 
@@ -37,8 +36,7 @@ def main(folder: Path) -> None:
             text, events.slice(0, WARM_EVENTS if how["engine"] == DEFAULT_ENGINE else 0), schema=schema, **how
         )
         forget_peak()
-        sys.stdout.write(f"{READY}\n")
-        sys.stdout.flush()
+        _say("ready")
         begun = time.perf_counter()
         done = hamlet_core.execute(text, events, schema=schema, log=False, **how)
         answer: dict[str, Any] = {
@@ -46,6 +44,7 @@ def main(folder: Path) -> None:
             "planning_seconds": done.counters.planning_seconds + done.counters.decision_seconds,
             "peak_bytes": peak(),
         }
+        _say("done")
         with (
             pa.OSFile(str(folder / RESULTS), "wb") as target,
             pa.ipc.new_file(target, done.results.schema) as writer,
@@ -56,6 +55,11 @@ def main(folder: Path) -> None:
     except MemoryError:
         answer = {"refused": "out of memory"}
     (folder / ANSWER).write_text(json.dumps(answer), "utf-8")
+
+
+def _say(word: str) -> None:
+    sys.stdout.write(f"{word}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

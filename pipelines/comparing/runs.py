@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
+from typing import IO
 
 import pyarrow as pa
 
@@ -172,13 +174,12 @@ def _run(comparison: Comparison, outcome: Outcome, folder: Path) -> pa.Table | N
     answer.unlink(missing_ok=True)
     command = [sys.executable, "-m", child.__name__, str(folder)]
     with (folder / "stderr").open("w+", encoding="utf-8") as stderr:
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as process:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, bufsize=0) as process:
             try:
-                for _ in process.stdout or ():
-                    break  # it is ready, or has ended
-                process.wait(comparison.limit)
-            except subprocess.TimeoutExpired:
-                outcome.reason = f"over the limit of {comparison.limit:g} s"
+                if _in_time(process.stdout, comparison.limit):
+                    process.wait()
+                else:
+                    outcome.reason = f"over the limit of {comparison.limit:g} s"
             finally:
                 process.kill()
         if not outcome.reason and not answer.exists():
@@ -194,6 +195,14 @@ def _run(comparison: Comparison, outcome: Outcome, folder: Path) -> pa.Table | N
     outcome.runs.append(Measured(**said))
     with pa.OSFile(str(folder / child.RESULTS)) as source:
         return pa.ipc.open_file(source).read_all()
+
+
+def _in_time(said: IO[bytes] | None, limit: float) -> bool:
+    """Wait until the child says that its run begins, then until it says that it has ended, or ends; whether it did."""
+    if said is None:
+        return False
+    said.readline()
+    return bool(select.select([said], [], [], limit)[0])
 
 
 def _request(comparison: Comparison, member: Member) -> dict[str, object]:
