@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet_core.table.arrow import of_numbers
-from hamlet_core.table.columns import frozen
+from hamlet_core.table.columns import frozen, within_int64
 from hamlet_core.table.encode import Column, Stream
 from hamlet_core.table.kinds import Kind
 from hamlet_core.table.stream import from_list
@@ -62,7 +62,7 @@ class Held:
 
     def count(self, first: int, last: int) -> int:
         """How many events there are from one time up to another."""
-        bounds = _within_int64(first, last)
+        bounds = within_int64(first, last)
         return sum(
             int(end - begin) for begin, end in (np.searchsorted(one.time, bounds) for one in self.pieces)
         )
@@ -71,7 +71,7 @@ class Held:
         """The events from one time up to another, in order; None where there is none."""
         found = []
         for piece in self.pieces:
-            begin, end = np.searchsorted(piece.time, _within_int64(first, last)).tolist()
+            begin, end = np.searchsorted(piece.time, within_int64(first, last)).tolist()
             if begin < end:
                 found.append(piece if end - begin == len(piece) else piece.between(begin, end))
         return joined(found, kinds) if found else None
@@ -80,16 +80,12 @@ class Held:
         """Without the events before a time; a piece that is for the most part gone gives its memory back."""
         pieces = []
         for piece in self.pieces:
-            gone = int(np.searchsorted(piece.time, _within_int64(time)[0]))
+            gone = int(np.searchsorted(piece.time, within_int64(time)[0]))
             if gone < len(piece):
                 copied = 2 * gone > len(piece)
                 rest = piece.between(gone, len(piece)) if gone else piece
                 pieces.append(joined([rest], kinds, copied=True) if copied else rest)
         return Held(tuple(pieces))
-
-
-def _within_int64(*times: int) -> Any:
-    return np.array([min(max(time, -(2**63)), 2**63 - 1) for time in times], np.int64)
 
 
 def _bytes(stream: Stream) -> int:

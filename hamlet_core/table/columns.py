@@ -20,6 +20,11 @@ _DAY = 86_400_000_000
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
+def within_int64(*times: int) -> npt.NDArray[np.int64]:
+    """Times that may lie beyond 64 bits, such as bounds of windows, as the nearest that do not."""
+    return np.array([min(max(time, -INT64_MAX - 1), INT64_MAX) for time in times], np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class Normalised:
     """An array of one kind; `bad` marks the values that do not fit (None: all fit), `reason` says why."""

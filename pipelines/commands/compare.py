@@ -12,6 +12,7 @@ from pipelines.commands.going_on import going_on
 from pipelines.commands.inputs import events_at, events_option
 from pipelines.commands.options import (
     arithmetic_option,
+    bad_rows_option,
     column_options,
     debug_option,
     schema_of,
@@ -67,13 +68,7 @@ class Length(click.ParamType):
     "--threads", default=1, show_default=True, metavar="N", type=click.IntRange(min=1),
     help="How many threads compute in the compiled engine; all others have one.",
 )  # fmt: skip
-@click.option(
-    "--on-bad-rows",
-    type=click.Choice(["error", "skip"]),
-    default="error",
-    show_default=True,
-    help="What to do with rows that are no events.",
-)
+@bad_rows_option
 @click.option(
     "--out", metavar="DIR", type=click.Path(file_okay=False),
     help="Write comparison.csv, .json and .svg into this folder as well.",

@@ -172,6 +172,17 @@ def evaluation_options(command: Command) -> Command:
     return command
 
 
+def bad_rows_option(command: Command) -> Command:
+    """--on-bad-rows."""
+    return click.option(
+        "--on-bad-rows",
+        type=click.Choice(["error", "skip"]),
+        default="error",
+        show_default=True,
+        help="What to do with rows that are no events.",
+    )(command)
+
+
 def format_option(command: Command) -> Command:
     """--format."""
     return click.option(

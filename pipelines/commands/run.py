@@ -12,6 +12,7 @@ import click
 from pipelines.commands.going_on import going_on, reading
 from pipelines.commands.inputs import events_at, events_option
 from pipelines.commands.options import (
+    bad_rows_option,
     column_options,
     debug_option,
     evaluation_options,
@@ -71,13 +72,7 @@ Examples:
     "--limit", default=50, show_default=True, metavar="N", type=click.IntRange(min=0),
     help="Most rows of a table (the largest of each query), or trends of --why, shown; 0 for all.",
 )  # fmt: skip
-@click.option(
-    "--on-bad-rows",
-    type=click.Choice(["error", "skip"]),
-    default="error",
-    show_default=True,
-    help="What to do with rows that are no events.",
-)
+@bad_rows_option
 @click.option(
     "--why",
     nargs=2,

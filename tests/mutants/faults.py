@@ -83,8 +83,8 @@ FAULTS = (
     Fault(
         "events that open windows need are forgotten",
         HELD,
-        "_within_int64(time)[0]))",
-        '_within_int64(time)[0], "right"))',
+        "within_int64(time)[0]))",
+        'within_int64(time)[0], "right"))',
     ),
     Fault(
         "panes are joined from the last to the first",

@@ -48,8 +48,9 @@ from hamlet_core.threads import Crew, Piece, alone
 from hamlet_core.windows import Panes
 
 PART = 1 << 19
-"""Events, added over windows, of a part that a thread folds, and """
+"""Events, added over windows, of the shortest part that a thread folds."""
 MOST_PARTS = 8
+"""Of the windows of a class that have one specification."""
 
 Results: TypeAlias = list[list[Any]]
 """By accumulator and component: an array per row of the accumulator's windows (for scaled numbers a pair of them)."""

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from hamlet_core.table.columns import within_int64
 from hamlet_core.table.encode import Stream
 from hamlet_core.windows import Wanted, WindowSpec
 
@@ -25,6 +25,7 @@ class Limits:
     rows: int = 20_000
     """Windows of all queries, without groups."""
     events: int = 1 << 22
+    """Also where nothing is made of them: a chunk is what a thread folds."""
     overlap: int = 4
     """A chunk is so many times as long as the longest window where windows overlap: few events are read twice."""
 
@@ -65,7 +66,7 @@ def chunks(
         bounds = [spec.bounds(index) for spec, own in windows.items() if own for index in (own[0], own[-1])]
         if bounds:
             begin, end = np.searchsorted(
-                stream.time, _within_int64(min(start for start, _ in bounds), max(stop for _, stop in bounds))
+                stream.time, within_int64(min(start for start, _ in bounds), max(stop for _, stop in bounds))
             )
             until = len(stream) if high is None else int(np.searchsorted(stream.time, high))
             yield Chunk(stream.between(int(begin), int(end)), windows, until)
@@ -117,7 +118,3 @@ def _both(one: range, other: range) -> range:
 def _from(spec: WindowSpec, time: int) -> int:
     """The first window that begins at a time or later."""
     return -((spec.origin - time) // spec.slide)
-
-
-def _within_int64(*times: int) -> npt.NDArray[np.int64]:
-    return np.array([min(max(time, -(2**63)), 2**63 - 1) for time in times], np.int64)
