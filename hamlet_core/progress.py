@@ -1,7 +1,11 @@
-"""How far a run is, told to whoever asks: events done, of how many. Nothing here knows who shows that, or where."""
+"""How far a run is, told to whoever asks: events done, of how many, and how long kernels were compiled meanwhile.
+
+Nothing here knows who shows that, or where.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -66,3 +70,34 @@ class Progress:
 
 
 UNWATCHED = Progress()
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Mutable: how long something went on so far, however often it began and ended; what begins inside of it is part of it."""
+
+    now: Callable[[], float] = time.monotonic
+    _going_on: int = 0
+    _since: float = 0.0
+    _before: float = 0.0
+
+    def begin(self) -> None:
+        """It goes on from now."""
+        if not self._going_on:
+            self._since = self.now()
+        self._going_on += 1
+
+    def end(self) -> None:
+        """What began last has ended."""
+        self._going_on -= 1
+        if not self._going_on:
+            self._before += self.now() - self._since
+
+    @property
+    def seconds(self) -> float:
+        """All of it until now."""
+        return self._before + (self.now() - self._since if self._going_on else 0.0)
+
+
+COMPILE_TIME = Stopwatch()
+"""How long this process has compiled kernels: time that says nothing about how fast events are done."""

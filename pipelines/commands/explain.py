@@ -74,6 +74,7 @@ def explain(
     from hamlet_core.describe.sharing import decided_lines
     from hamlet_core.engines.registry import DEFAULT_ENGINE
     from hamlet_core.progress import watching
+    from hamlet_core.threads import Crew, threads_of
     from pipelines.reading import discover, infer_columns, read_all
     from pipelines.showing.rejected import left_empty, summary
 
@@ -83,14 +84,14 @@ def explain(
     numeric = {name for query in plans for name in query.numeric_columns}
     schema, engine = schema_of(columns), engine or DEFAULT_ENGINE
     sharing = {"policy": policy, "cost_model": cost_model, "choice": choice}
-    with going_on() as gauge:
+    with going_on() as gauge, Crew(threads_of()) as crew:
         begun = perf_counter()
         gauge.begin("looking for files")
         files = [file for path in events for file in discover(events_at(path))]
         with reading(gauge, files, "looking at columns"):
-            types = infer_columns(files, columns, numeric)
+            types = infer_columns(files, columns, numeric, crew)
         with reading(gauge, files, "reading events"):
-            rows = read_all(files, types, columns, read) if files else None
+            rows = read_all(files, types, columns, read, crew=crew) if files else None
         took, table = perf_counter() - begun, rows.good if rows else None
         if rows and rows.rejected.num_rows:
             click.echo(f"Left out {visible(summary(rows.rejected, rows.good.num_rows))}", err=True)

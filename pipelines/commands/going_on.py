@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from hamlet_core.progress import COMPILE_TIME
 from pipelines.showing.gauge import Gauge
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ BEAT = 4.0
 @contextlib.contextmanager
 def going_on() -> Iterator[Gauge]:
     """While the block runs, a line about what the gauge says, every few seconds."""
-    gauge, ended = Gauge(), threading.Event()
+    gauge, ended = Gauge(apart=lambda: COMPILE_TIME.seconds), threading.Event()
 
     def beat() -> None:
         while not ended.wait(BEAT):

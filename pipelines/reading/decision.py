@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import pyarrow as pa
 
 from hamlet_core.errors import QueryMeaningError, StreamError
+from hamlet_core.threads import Crew
 from pipelines.reading.columns import TYPES, ColumnOptions
 from pipelines.reading.declared import unified
 from pipelines.reading.evidence import DEFAULT, Evidence, evidence, merge
@@ -85,10 +86,13 @@ def explained(hint: str) -> Iterator[None]:
 
 
 def infer_columns(
-    files: Sequence[SourceFile], options: ColumnOptions = DEFAULT, numeric: Collection[str] = ()
+    files: Sequence[SourceFile],
+    options: ColumnOptions = DEFAULT,
+    numeric: Collection[str] = (),
+    crew: Crew | None = None,
 ) -> pa.Schema:
     """`decide(merge(evidence(file) for file in files))`."""
-    return decide(merge(evidence(file, options) for file in files), options, numeric)
+    return decide(merge(evidence(file, options, crew) for file in files), options, numeric)
 
 
 def _type(column: ColumnEvidence, options: ColumnOptions, numeric: Collection[str]) -> pa.DataType:

@@ -17,6 +17,8 @@ class Gauge:
     """Mutable: what is worked at, what is done of it, and since when."""
 
     now: Callable[[], float] = time.monotonic
+    apart: Callable[[], float] = lambda: 0.0
+    """Seconds that went so far into what is done once, not for each event, as compiling kernels: the pace is without them."""
     what: str = "starting"
     unit: str = ""
     of: int = 0
@@ -29,30 +31,32 @@ class Gauge:
     _first: tuple[float, int] | None = None
 
     def __post_init__(self) -> None:
-        self.started = self.begun = self.now()
+        self.started, self.begun = self.now(), self._worked()
 
     def begin(self, what: str, unit: str = "", of: int = 0, look: Callable[[], int] | None = None) -> None:
         """Another piece of work."""
         self.what, self.unit, self.of, self.look = what, unit, of, look
-        self.done, self._first, self.begun = 0, None, self.now()
+        self.done, self._first, self.begun = 0, None, self._worked()
 
     def told(self, done: int, of: int) -> None:
         """So much is done; it never falls."""
         self.done, self.of = max(self.done, done), of
         if self._first is None and done:
-            self._first = self.now(), done
+            self._first = self._worked(), done
+
+    def _worked(self) -> float:
+        return self.now() - self.apart()
 
     @property
     def left(self) -> float | None:
         """Seconds that the rest takes at the pace since the first word of something done; None before that.
 
-        Before it kernels may be compiled. Silence counts: while nothing is told the pace falls, and the rest never comes
-        to nothing before the work.
+        Silence counts: while nothing is told the pace falls, and the rest never comes to nothing before the work.
         """
         if self._first is None:
             return None
         since, before = self._first if self.done > self._first[1] else (self.begun, 0)
-        return (self.of - self.done) * (self.now() - since) / (self.done - before)
+        return (self.of - self.done) * (self._worked() - since) / (self.done - before)
 
     def line(self) -> str:
         """What is going on, how far it is, and how long it still takes."""
@@ -68,7 +72,7 @@ class Gauge:
     def warning(self) -> str | None:
         """Once, as soon as it is known: that the work takes long, and how that is known.
 
-        A first word says too little: what came before it may have been kernels that were compiled.
+        A first word says too little: what came before it may have been work that is done once.
         """
         left, sure = self.left, self._first is not None and self.done > self._first[1]
         if self.warned or self.look is not None or not sure or left is None or left < LONG:

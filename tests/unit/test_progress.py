@@ -10,7 +10,7 @@ import pytest
 
 from hamlet_core import check_columns, run
 from hamlet_core.engines.hamlet.events import turns
-from hamlet_core.progress import UNWATCHED, Progress, watching
+from hamlet_core.progress import UNWATCHED, Progress, Stopwatch, watching
 from hamlet_core.table.encode import EventSchema
 
 EVENTS = 3_000
@@ -90,3 +90,21 @@ def test_parts_of_parts_come_one_after_the_other() -> None:
         for second in range(5):
             whole.part(first, 2).between(second / 5, (second + 1) / 5).at(0.5)
     assert found == [50, 150, 250, 350, 450, 550, 650, 750, 850, 950]
+
+
+def test_a_stopwatch_counts_what_overlaps_once() -> None:
+    time = 0.0
+    watch = Stopwatch(lambda: time)
+    assert watch.seconds == 0.0
+    watch.begin()
+    time = 2.0
+    watch.begin()
+    time = 3.0
+    watch.end()
+    assert watch.seconds == 3.0
+    watch.end()
+    time = 10.0
+    assert watch.seconds == 3.0
+    watch.begin()
+    time = 11.0
+    assert watch.seconds == 4.0

@@ -60,6 +60,18 @@ def test_a_line_says_what_is_done_and_what_is_left(
     assert gauge_at(*told, now=now).line() == line
 
 
+def test_what_is_done_once_says_nothing_about_the_pace() -> None:
+    clock, compiling = Clock(), Clock()
+    gauge = Gauge(clock, compiling)
+    gauge.begin("computing", "events", 1000)
+    for clock.time, compiling.time, done in ((1.0, 0.5, 100), (31.0, 29.5, 200)):
+        gauge.told(done, 1000)
+    assert gauge.left == pytest.approx(8.0)
+    clock.time, compiling.time = 41.0, 39.5
+    assert gauge.left == pytest.approx(8.0)
+    assert gauge.line() == "[ 41.0 s] computing: 200 of 1,000 events, about 8 s left"
+
+
 def test_what_is_left_is_not_nothing_however_long_nobody_tells() -> None:
     left = [gauge_at((1.0, 500), (10.0, 999), now=now).left for now in (10.0, 20.0, 200.0)]
     assert all(one is not None for one in left)

@@ -14,6 +14,7 @@ from numba.extending import overload
 
 from hamlet_core.engines.hamlet.jit.cache import KernelCache, tell_unkept
 from hamlet_core.engines.hamlet.jit.libraries import KernelCompiler
+from hamlet_core.progress import COMPILE_TIME
 
 Kernel = Callable[..., Any]
 
@@ -106,6 +107,7 @@ class Announcement(Listener):  # type: ignore[misc]
         """Compilation begins; taking a kernel from the cache is no such event."""
         if not _is_ours(event):
             return
+        COMPILE_TIME.begin()
         if not self.begun:
             _LOG.warning(COMPILING)
             if KernelCache.of(compiled) is None:
@@ -119,6 +121,7 @@ class Announcement(Listener):  # type: ignore[misc]
     def on_end(self, event: Event) -> None:
         """Compilation has ended."""
         if _is_ours(event):
+            COMPILE_TIME.end()
             self.going_on -= 1
             self.kernels += not self.going_on  # else it is a part of one
 

@@ -34,6 +34,7 @@ from hamlet_core.engines.hamlet.jit.cache import (
 from hamlet_core.engines.hamlet.jit.clock import _now
 from hamlet_core.engines.hamlet.jit.decorators import COMPILING, Announcement, compiled
 from hamlet_core.engines.hamlet.jit.libraries import KernelLibrary
+from hamlet_core.progress import COMPILE_TIME
 from tests.conftest import ROOT, tmpfs_command
 
 CALL = "from hamlet_core.engines.hamlet.automaton import condition_arithmetic as n; print(n.sum_fits(1, 2), n.sum_fits(2, 1))"
@@ -589,3 +590,17 @@ def test_nothing_is_told_of_what_takes_a_moment(caplog: pytest.LogCaptureFixture
     assert announcement._telling is not None
     announcement._telling.join()
     assert [record.getMessage() for record in caplog.records] == [COMPILING]
+
+
+def test_the_time_of_compiling_is_counted() -> None:
+    class Event:
+        data = {"dispatcher": sum_fits}  # noqa: RUF012 - a stand-in
+
+    announcement, before = Announcement(every=0.001), COMPILE_TIME.seconds
+    announcement.on_start(Event)
+    time.sleep(0.01)
+    announcement.on_end(Event)
+    spent = COMPILE_TIME.seconds - before
+    assert spent >= 0.01
+    time.sleep(0.01)
+    assert COMPILE_TIME.seconds - before == spent
