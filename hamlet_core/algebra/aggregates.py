@@ -349,6 +349,11 @@ class Shape:
         lasting = (DURATION for one in self.aggregates if one.subject is Subject.DURATION)
         return tuple(dict.fromkeys((*named, *lasting)))
 
+    @property
+    def closes(self) -> bool:
+        """Whether what a window reports is more, or less, than the element of its trends: see `closed`."""
+        return any(part.role in COUNTED | LASTING for part in self.parts)
+
     def closed(
         self, element: Element | None, reached: Collection[str], disjoint: int, arithmetic: Arithmetic
     ) -> Element | None:

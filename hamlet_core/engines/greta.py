@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeAlias
@@ -73,10 +73,9 @@ class Fold(ABC):
         self.node = node
         self.algebra = algebra
         self.negations = [PathFold(negation, NEGATED) for negation in node.negations]
-        self.reached: set[int] = set()
-        """Positions at which a prefix has ended."""
+        self.lasting = algebra if isinstance(algebra, Lasting) else None
         self.ended: list[tuple[int, tuple[int, ...], int]] = []
-        """Of what may be a trend: when it ends, its last positions, and the latest start."""
+        """Where trends are asked how long they last, of what may be one: when it ends, its last positions, the latest start."""
 
     def advance(self, time: int, rows: Sequence[int]) -> None:
         """Fold all events of one time stamp: read the state before it, then commit (SEMANTICS 1 and 4)."""
@@ -92,11 +91,9 @@ class Fold(ABC):
     def elements(self) -> Elements:
         """Close the window: the element of all trends, by the sides they match."""
 
-    def end(self, time: int, positions: tuple[int, ...], element: Element) -> None:
-        """Note where prefixes end, and of what may be a trend when the last of them began."""
-        self.reached.update(positions)
-        if isinstance(self.algebra, Lasting):
-            self.ended.append((time, positions, self.algebra.latest(element)))
+    @abstractmethod
+    def reached(self) -> Collection[int]:
+        """Positions at which a prefix has ended."""
 
     def disjoint(self) -> int:
         """The most trends that follow one another: always the one that ends first (SEMANTICS 11)."""
@@ -178,7 +175,8 @@ class PathFold(Fold):
         return total
 
     def commit(self, position: int, row: int, time: int, element: Element) -> None:
-        self.end(time, (position,), element)
+        if self.lasting is not None:
+            self.ended.append((time, (position,), self.lasting.latest(element)))
         self.running[position] = self.plus(self.running[position], element)
         for queue in self.queues[position]:
             queue.push(time, element)
@@ -196,6 +194,9 @@ class PathFold(Fold):
         return max(
             (start for end in self.node.ends if (start := self.running[end]) is not None), default=None
         )
+
+    def reached(self) -> Collection[int]:
+        return [position for position, element in enumerate(self.running) if element is not None]
 
     def elements(self) -> Elements:
         found: Elements = {}
@@ -227,6 +228,7 @@ class SetFold(Fold):
         super().__init__(node, algebra)
         self.running: dict[tuple[int, ...], Standing] = {}
         self.history: list[Standing] = []
+        self.stood: set[int] = set()
         self.scanning = needs_scan(node)
         self.keeps = self.scanning or any(node.ends.values())
 
@@ -238,7 +240,9 @@ class SetFold(Fold):
             self.commit(standing)
 
     def commit(self, standing: Standing) -> None:
-        self.end(standing.time, standing.members, standing.elements[0])
+        self.stood.update(standing.members)
+        if self.lasting is not None:
+            self.ended.append((standing.time, standing.members, self.lasting.latest(standing.elements[0])))
         if self.keeps:
             self.history.append(standing)
         if not self.scanning:
@@ -286,6 +290,9 @@ class SetFold(Fold):
             known.elements = [
                 self.algebra.plus(x, y) for x, y in zip(known.elements, new.elements, strict=True)
             ]
+
+    def reached(self) -> Collection[int]:
+        return self.stood
 
     def elements(self) -> Elements:
         found: Elements = {}
@@ -352,5 +359,5 @@ def evaluate(prepared: PreparedQuery, rows: Sequence[int]) -> Outcome:
     times = prepared.stream.times
     for time, together in groupby(rows, key=times.__getitem__):
         fold.advance(time, tuple(together))
-    disjoint = fold.disjoint() if prepared.chains else 0
-    return Outcome(fold.elements(), prepared.aliases(fold.reached), disjoint)
+    disjoint = fold.disjoint() if fold.ended and prepared.chains else 0
+    return Outcome(fold.elements(), prepared.aliases(fold.reached()), disjoint)

@@ -122,6 +122,7 @@ def fold_together(
     """The groups of each of some queries that are `alike`, or of one; only in these windows (None: in all)."""
     stream = prepared[0].stream
     rows = rows_that_matter(prepared)
+    asked = tuple(zip(prepared, shapes, (shape.closes for shape in shapes), strict=True))
     found: list[Groups] = [{} for _ in prepared]
     before = 0
     for partition in partitions(prepared[0].analysed, stream, rows):
@@ -131,10 +132,10 @@ def fold_together(
                 continue
             progress.at((before + first) / len(rows))
             outcomes = evaluate(partition.rows[first:last])
-            for query, shape, groups, outcome in zip(prepared, shapes, found, outcomes, strict=True):
-                element = shape.closed(
-                    total(query, outcome.elements, arithmetic), outcome.reached, outcome.disjoint, arithmetic
-                )
+            for (query, shape, closes), groups, outcome in zip(asked, found, outcomes, strict=True):
+                element = total(query, outcome.elements, arithmetic)
+                if closes:
+                    element = shape.closed(element, outcome.reached, outcome.disjoint, arithmetic)
                 if element is not None:
                     key = index, partition.group
                     known = groups.get(key)
@@ -146,7 +147,10 @@ def fold_together(
 
 def rows_that_matter(prepared: Sequence[PreparedQuery]) -> list[int]:
     """The rows that can change the answer to some query."""
-    return [row for row in range(len(prepared[0].stream.times)) if any(one.matters(row) for one in prepared)]
+    rows = range(len(prepared[0].stream.times))
+    if len(prepared) == 1:
+        return list(filter(prepared[0].matters, rows))
+    return [row for row in rows if any(one.matters(row) for one in prepared)]
 
 
 def total(

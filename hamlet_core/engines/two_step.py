@@ -184,12 +184,13 @@ def aggregated(prepared: PreparedQuery, trends: Iterable[Trend]) -> Outcome:
     times, positions = prepared.stream.times, prepared.root.automaton.positions
     elements: dict[frozenset[int], Any] = {}
     spans: list[tuple[int, int]] = []
+    chains = prepared.chains
     for trend in trends:
         sides = frozenset(positions[binding[-1]].side for binding in trend.bindings)
         element = _contribution(prepared, trend)
         known = elements.get(sides)
         elements[sides] = element if known is None else prepared.algebra.plus(known, element)
-        if prepared.chains:
+        if chains:
             spans.append((times[trend.rows[-1]], times[trend.rows[0]]))
     return Outcome(elements, disjoint=_disjoint(spans))
 
