@@ -30,7 +30,7 @@ class Outcome:
     elements: dict[frozenset[int], Element]
     """The element of all trends, by the sides of AND that they match: {0}, {1} or both; {0} for other patterns."""
     reached: frozenset[str] = frozenset()
-    """Aliases at which some prefix of a trend ends (SEMANTICS 11)."""
+    """Aliases at which some prefix of a trend ends (SEMANTICS 11); none where nobody asks."""
     disjoint: int = 0
     """How many trends follow one another, at the most; 0 where nobody asks."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from hamlet_core.algebra.aggregates import Algebra
-from hamlet_core.language.syntax import Mode, Subject
+from hamlet_core.language.syntax import AggregateFunction, Mode, Subject
 from hamlet_core.pattern.automaton import Automaton, Gap
 from hamlet_core.pattern.conditions import Adjacent
 from hamlet_core.pattern.meaning import AnalysedQuery
@@ -63,23 +63,31 @@ class PreparedQuery:
     stream: Stream
     root: Node
     algebra: Algebra
+    mode: Mode = field(init=False)
+    """The matching mode of the query."""
+    chains: bool = field(init=False)
+    """Whether it is asked how many trends follow one another."""
+    reaches: bool = field(init=False)
+    """Whether it is asked which steps prefixes of trends reach."""
 
-    @property
-    def mode(self) -> Mode:
-        """The matching mode of the query."""
-        return self.analysed.query.mode
-
-    @property
-    def chains(self) -> bool:
-        """Whether it is asked how many trends follow one another."""
-        return any(one.subject is Subject.DISJOINT for one in self.analysed.query.aggregates)
+    def __post_init__(self) -> None:
+        query = self.analysed.query
+        known = {
+            "mode": query.mode,
+            "chains": any(one.subject is Subject.DISJOINT for one in query.aggregates),
+            "reaches": any(one.function is AggregateFunction.REACH for one in query.aggregates),
+        }
+        for name, value in known.items():
+            object.__setattr__(self, name, value)
 
     def matters(self, row: int) -> bool:
         """Whether an event can change the answer: under contiguous each does, by its time."""
         return self.mode is Mode.CONTIGUOUS or self.root.binds(row)
 
     def aliases(self, positions: Iterable[int]) -> frozenset[str]:
-        """What events at these positions are bound to."""
+        """What events at these positions are bound to; nothing where nobody asks which steps are reached."""
+        if not self.reaches:
+            return frozenset()
         return frozenset(self.root.automaton.positions[position].alias for position in positions)
 
 

@@ -98,6 +98,9 @@ def evaluator(
     if engine in TOGETHER:
         return TOGETHER[engine](prepared, spec, arithmetic)
     evaluate = EVALUATORS[REFERENCE if engine == DEFAULT_ENGINE else engine]
+    if len(prepared) == 1:
+        only = prepared[0]
+        return lambda rows: (evaluate(only, rows),)
     return lambda rows: tuple(evaluate(one, rows) for one in prepared)
 
 

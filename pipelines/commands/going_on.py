@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from hamlet_core.progress import COMPILE_TIME
 from pipelines.showing.gauge import Gauge
 
 if TYPE_CHECKING:
@@ -22,6 +21,8 @@ BEAT = 4.0
 @contextlib.contextmanager
 def going_on() -> Iterator[Gauge]:
     """While the block runs, a line about what the gauge says, every few seconds."""
+    from hamlet_core.progress import COMPILE_TIME
+
     gauge, ended = Gauge(apart=lambda: COMPILE_TIME.seconds), threading.Event()
 
     def beat() -> None:

@@ -25,12 +25,6 @@ CONSTRUCTION = "pattern/construction.py"
 BURSTS, PROGRAM = "engines/hamlet/bursts/kernel.py", "engines/hamlet/bursts/program.py"
 COEFFICIENTS, LANES = "engines/hamlet/bursts/coefficients.py", "engines/hamlet/bursts/blocks.py"
 NEGATIONS, WINDOWS = "engines/hamlet/bursts/negation.py", "engines/hamlet/bursts/windows.py"
-GROWTH, WAITING, LANES, SLOTS = (
-    "engines/hamlet/bursts/coefficients.py",
-    "engines/hamlet/bursts/negation.py",
-    "engines/hamlet/bursts/blocks.py",
-    "engines/hamlet/bursts/windows.py",
-)
 PREFIXES, TABLES_OF_PREFIXES = "engines/hamlet/prefixes/kernel.py", "engines/hamlet/prefixes/program.py"
 LANES_OF_PREFIXES, WAITING_PREFIXES, STEPS_OF_PREFIXES = (
     "engines/hamlet/prefixes/lanes/kernel.py",
@@ -503,7 +497,7 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     # --- the compiled engine: bursts
     Fault(
         "a burst of tied events is a chain of pairs",
-        GROWTH,
+        COEFFICIENTS,
         "whole(arena, grown + 2, tied + 1)",
         "whole(arena, grown + 2, 2 * tied)",
     ),
@@ -515,7 +509,7 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     ),
     Fault(
         "a negated match that begins with its window does not close the starts behind it",
-        WAITING,
+        NEGATIONS,
         "if opened[windows, slot] <= since:",
         "if opened[windows, slot] < since:",
     ),
@@ -527,13 +521,13 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     ),
     Fault(
         "a negated sequence may begin before the gap (compiled)",
-        WAITING,
+        NEGATIONS,
         "fresh = max(fresh, state.latest[get(program, AT_BEFORE, before)])",
         "fresh = time if state.latest[get(program, AT_BEFORE, before)] != NEVER else fresh",
     ),
     Fault(
         "the slot of a closed window is not cleared",
-        SLOTS,
+        WINDOWS,
         "first, count = base + program[run + FIRST_SLOT] + slot, program[run + RUN]",
         "first, count = base + program[run + FIRST_SLOT] + slot, program[run + RUN] // 2",
     ),

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tests.mutants.__main__ import ROOT, plant
+from tests.mutants.__main__ import FIRST, ROOT, SUITE, plant, suite_for
 from tests.mutants.faults import FAULTS
 
 
@@ -19,3 +19,15 @@ def test_fault_can_be_planted(fault, tmp_path):
 
 def test_faults_have_names_of_their_own():
     assert len({fault.name for fault in FAULTS}) == len(FAULTS)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_the_whole_suite_is_asked_of_each_fault(fault):
+    assert sorted(suite_for(fault)) == sorted(SUITE)
+
+
+def test_who_goes_first_is_in_the_suite_and_has_a_fault_to_see():
+    for place, test in FIRST.items():
+        seen = [fault for fault in FAULTS if fault.file.startswith(place)]
+        assert seen
+        assert all(suite_for(fault)[0].endswith(f"/{test}") for fault in seen)
