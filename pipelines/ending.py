@@ -21,8 +21,11 @@ WORDS = {signal.SIGINT: "Interrupted", signal.SIGTERM: "Terminated", signal.SIGH
 PATIENCE = 1.0
 """Seconds that a command has to end by itself."""
 
-LAST_WORDS = 3.0
-"""Seconds that the processes which it has started have for theirs."""
+LAST_WORDS = 5.0
+"""Seconds that the processes which it has started have for theirs; Java on a busy machine needs them."""
+
+AT_ONCE = 0.2
+"""Seconds that the main thread has to print its last line, once it has it."""
 
 
 @dataclass(slots=True)
@@ -101,8 +104,11 @@ def _end_late(reader: int) -> None:
     for path in tuple(_ending.unfinished):
         with suppress(OSError):
             path.unlink(missing_ok=True)
+    end_children()
     if not _ending.told:
         os.write(2, f"{told()[0]}\n".encode())
+    else:
+        time.sleep(AT_ONCE)
     end(128 + sign)
 
 

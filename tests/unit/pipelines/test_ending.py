@@ -166,10 +166,15 @@ def with_a_child(*_, **__):
     looping()
 hamlet_core.run = with_a_child
 """
+BUSY = """
+looping = endless
+"""
+"""So that the thread which listens ends the command, not the main one."""
 
 
-def test_what_processes_that_it_has_started_say_comes_before_its_last_line(command: Command) -> None:
-    found, said, _ = ended(command(IN_PYTHON + TALKING, *RUN), signal.SIGINT)
+@pytest.mark.parametrize("busy", ["", BUSY], ids=["main", "listener"])
+def test_what_processes_that_it_has_started_say_comes_before_its_last_line(command: Command, busy: str) -> None:
+    found, said, _ = ended(command(IN_PYTHON + TALKING + busy, *RUN), signal.SIGINT)
     assert (found, said) == (130, b"last words of a child\nInterrupted.\n")
 
 
