@@ -105,6 +105,8 @@ class Fold(ABC):
 
     def since(self, gap: Gap) -> int | None:
         """Events at this time or later see a clean gap until now; None: all do."""
+        if not gap:
+            return None
         return max(
             (start for index in gap if (start := self.negations[index].latest()) is not None), default=None
         )
@@ -132,15 +134,14 @@ class PathFold(Fold):
 
     def __init__(self, node: Node, algebra: Algebra) -> None:
         super().__init__(node, algebra)
-        size = range(len(node.automaton.positions))
         self.history: list[list[tuple[int, int, Element]] | None] = [
-            [] if node.scans(p) else None for p in size
+            [] if scanned else None for scanned in node.conditional
         ]
-        waiting = {(edge.source, edge.gap) for edges in node.incoming for edge in edges if not edge.condition}
-        waiting.update(node.ends.items())
-        self.running: list[Element] = [None] * len(size)
-        self.waiting = {key: Waiting(algebra) for key in waiting if key[1]}
-        self.queues = [[queue for (source, _), queue in self.waiting.items() if source == p] for p in size]
+        self.running: list[Element] = [None] * len(node.conditional)
+        self.waiting = {key: Waiting(algebra) for key in node.gaps}
+        self.queues: list[list[Waiting]] = [[] for _ in node.conditional]
+        for (position, _), queue in self.waiting.items():
+            self.queues[position].append(queue)
 
     def step(self, time: int, rows: Sequence[int]) -> None:
         bindable = self.node.bindable

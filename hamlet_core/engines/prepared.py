@@ -45,14 +45,25 @@ class Node:
     incoming: tuple[tuple[Incoming, ...], ...]
     ends: Mapping[int, Gap]
     negations: tuple[Node, ...]
+    continued: frozenset[int] = field(init=False)
+    """Positions with an edge out of them."""
+    conditional: tuple[bool, ...] = field(init=False)
+    """Position -> whether some edge out of it has a condition on the pair of events."""
+    gaps: frozenset[tuple[int, Gap]] = field(init=False)
+    """(position, gap) of what may follow over a gap, or end behind one, without a condition on a pair of events."""
+
+    def __post_init__(self) -> None:
+        edges = [edge for edges in self.incoming for edge in edges]
+        scanned = {edge.source for edge in edges if edge.condition}
+        over = {(edge.source, edge.gap) for edge in edges if not edge.condition} | set(self.ends.items())
+        conditional = tuple(position in scanned for position in range(len(self.incoming)))
+        object.__setattr__(self, "continued", frozenset(edge.source for edge in edges))
+        object.__setattr__(self, "conditional", conditional)
+        object.__setattr__(self, "gaps", frozenset(pair for pair in over if pair[1]))
 
     def binds(self, row: int) -> bool:
         """Whether the event matters to this automaton or to one it negates."""
         return bool(self.bindable[row]) or any(negation.binds(row) for negation in self.negations)
-
-    def scans(self, position: int) -> bool:
-        """Whether some edge out of the position has a condition on the pair of events."""
-        return any(edge.condition and edge.source == position for edges in self.incoming for edge in edges)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,6 @@ class Listing:
         """Positions at which a sequence has ended that was looked at."""
         self.times = times
         self.rows = rows
-        self.continued = frozenset(edge.source for edges in node.incoming for edge in edges)
         self.negated = [
             _Negated.of(Listing(negation, times, rows, engine=engine)) for negation in node.negations
         ]
@@ -94,16 +93,23 @@ class Listing:
         while waiting:
             place, trend = waiting.pop()
             self.count()
-            self.reached.update(binding[-1] for binding in trend.bindings)
+            last = {binding[-1] for binding in trend.bindings}
+            self.reached |= last
             complete = tuple(binding for binding in trend.bindings if self.ends(binding[-1], trend.rows[-1]))
             if complete:
                 yield Trend(trend.rows, complete)
-            if not any(binding[-1] in self.continued for binding in trend.bindings):
-                continue
-            waiting.extend(self.longer(place, trend))
+            if not self.node.continued.isdisjoint(last):
+                waiting.extend(self.longer(place, trend))
 
     def longer(self, place: int, trend: Trend) -> Iterator[tuple[int, Trend]]:
         """The sequences that have one event more, as far as the mode allows (SEMANTICS 10)."""
+        if self.mode is Mode.ANY:
+            self.steps += len(self.rows) - place - 1
+            for later in range(place + 1, len(self.rows)):
+                found = self.extended(trend, self.rows[later])
+                if found is not None:
+                    yield later, found
+            return
         open_, taken = trend, set[int]()
         before: int | None = None
         for later in range(place + 1, len(self.rows)):
@@ -154,7 +160,7 @@ class Listing:
 
     def clean(self, gap: Gap, after: int | None, before: int | None) -> bool:
         """Whether no negated match lies strictly inside (after, before); None is the window's border."""
-        return not any(self.negated[index].has(after, before) for index in gap)
+        return not gap or not any(self.negated[index].has(after, before) for index in gap)
 
     def count(self) -> None:
         self.seen += 1
@@ -176,7 +182,7 @@ def evaluate(prepared: PreparedQuery, rows: Sequence[int], engine: str = "two_st
     """List the trends of one window of one partition and add up what each contributes."""
     listing = Listing(prepared.root, prepared.stream.times, rows, prepared.mode, engine)
     found = aggregated(prepared, listing.trends())
-    return replace(found, reached=prepared.aliases(listing.reached))
+    return replace(found, reached=prepared.aliases(listing.reached)) if prepared.reaches else found
 
 
 def aggregated(prepared: PreparedQuery, trends: Iterable[Trend]) -> Outcome:

@@ -1,5 +1,6 @@
 """A stream pushed batch by batch has the rows of a run: random workloads, streams, orders, cuts and restarts."""
 
+from dataclasses import replace
 from random import Random
 
 import pyarrow as pa
@@ -8,8 +9,10 @@ from hypothesis import assume, given
 
 import hamlet_core
 from hamlet_core import QueryMeaningError, Session, Workload, write_query
+from hamlet_core.language.syntax import Duration
 from hamlet_core.online import sliding
 from tests.properties import agreement, comparison, generation, matching, strategies
+from tests.properties.generation import SECOND
 from tests.properties.profiles import quick
 from tests.properties.pushed import arriving, batches, in_order, pushed
 
@@ -58,6 +61,19 @@ def test_pushed_and_run_are_the_same_in_any_mode(case, random):
 @given(strategies.workload_cases, strategies.randoms)
 def test_pushed_and_run_are_the_same_in_the_reference(case, random):
     check(case, random, "greta")
+
+
+def test_windows_of_many_panes_are_those_of_a_run():
+    """Several panes come between two closings of windows, and each window has some from before and from after."""
+    for seed in range(150):
+        random = Random(seed)
+        case, slide = generation.workload_case(random), random.choice((1, 2, 3))
+        window = {
+            "within": Duration(random.choice((4, 5, 9)) * slide * SECOND),
+            "slide": Duration(slide * SECOND),
+        }
+        queries = tuple(replace(query, **window) for query in case.workload.queries)
+        check(replace(case, workload=replace(case.workload, queries=queries)), random)
 
 
 @quick(60)

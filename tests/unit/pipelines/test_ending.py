@@ -173,7 +173,9 @@ looping = endless
 
 
 @pytest.mark.parametrize("busy", ["", BUSY], ids=["main", "listener"])
-def test_what_processes_that_it_has_started_say_comes_before_its_last_line(command: Command, busy: str) -> None:
+def test_what_processes_that_it_has_started_say_comes_before_its_last_line(
+    command: Command, busy: str
+) -> None:
     found, said, _ = ended(command(IN_PYTHON + TALKING + busy, *RUN), signal.SIGINT)
     assert (found, said) == (130, b"last words of a child\nInterrupted.\n")
 
