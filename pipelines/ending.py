@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +35,7 @@ class _Ending:
     signal: signal.Signals | None = None
     patience: float = PATIENCE
     advice: str = ""
+    at_once: Callable[[], object] | None = None
     unfinished: set[Path] = field(default_factory=set)
     told: bool = False
 
@@ -68,15 +69,15 @@ def told(advice: str = "") -> tuple[str, int]:
 
 
 @contextmanager
-def patience(seconds: float, advice: str) -> Iterator[None]:
-    """More time to end in order, and what to say if it was too short."""
-    before = _ending.patience, _ending.advice
-    _ending.patience, _ending.advice = seconds, advice
+def patience(seconds: float, advice: str, at_once: Callable[[], object] | None = None) -> Iterator[None]:
+    """More time to end in order, what to say if it was too short, and what to do beside, as soon as a signal comes."""
+    before = _ending.patience, _ending.advice, _ending.at_once
+    _ending.patience, _ending.advice, _ending.at_once = seconds, advice, at_once
     try:
         yield
     finally:
         if not heard():
-            _ending.patience, _ending.advice = before
+            _ending.patience, _ending.advice, _ending.at_once = before
 
 
 @contextmanager
@@ -100,6 +101,8 @@ def _end_late(reader: int) -> None:
     while (number := os.read(reader, 1)[0]) not in WORDS:
         continue
     sign = _ending.signal = _ending.signal or signal.Signals(number)
+    if _ending.at_once is not None:
+        threading.Thread(target=_ending.at_once, name="at once", daemon=True).start()
     time.sleep(_ending.patience)
     for path in tuple(_ending.unfinished):
         with suppress(OSError):

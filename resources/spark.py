@@ -101,6 +101,14 @@ def _session(chosen: Environment) -> SparkSession:
     return session
 
 
+def silence() -> None:
+    """From now on Java says nothing: its session is about to end, and what it still does fails because of that."""
+    context = SparkContext._active_spark_context  # noqa: SLF001 (no public question exists)
+    if context is not None:
+        with contextlib.suppress(Exception):
+            context.setLogLevel("OFF")
+
+
 def end_session() -> int:
     """End the session of this process, and wait for its JVM to end, too: its exit code."""
     gateway: Any = SparkContext._gateway  # noqa: SLF001 (PySpark keeps the process of the JVM here and nowhere else)

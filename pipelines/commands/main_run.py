@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -134,7 +135,7 @@ def run_in(
     from pipelines.ending import patience
     from pipelines.showing.output import only_results
 
-    with only_results(), progress(), patience(PATIENCE, AGAIN):
+    with only_results(), progress(), patience(PATIENCE, AGAIN, _silence_java):
         logging.getLogger(PROGRESS).info("starting Dagster and Spark")
         from pipelines.ahead import start_spark
 
@@ -160,6 +161,14 @@ def run_in(
             if known is None or known is failure:
                 raise
             raise known from known.__cause__
+
+
+def _silence_java() -> None:
+    """What Spark has to say of tasks that end because the run does is no news."""
+    if "resources.spark" in sys.modules:
+        from resources.spark import silence
+
+        silence()
 
 
 def show_steps(summary: RunSummary) -> None:

@@ -32,6 +32,16 @@ except EnvironmentProblem as problem:
 """
 
 
+SILENCED = """
+from resources.spark import silence, spark_session
+silence()
+java = spark_session().sparkContext._jvm.org.apache.logging.log4j.LogManager
+for _ in range(2):
+    print([java.getLogger(f"org.apache.spark.{name}").isErrorEnabled() for name in ("TaskContextImpl", "rpc.Any")])
+    silence()
+"""
+
+
 def test_a_second_call_gives_the_living_session(spark: SparkSession) -> None:
     assert spark_session(environment("ci")).sparkContext is spark.sparkContext
 
@@ -76,6 +86,11 @@ def test_a_process_leaves_nothing_in_its_directory(tmp_path: Path) -> None:
 def test_a_plain_session_that_came_first_is_named(tmp_path: Path) -> None:
     done = _python(PLAIN_FIRST, cwd=tmp_path)
     assert "[E508] a Spark session without Delta is already running" in done.stdout, done.stderr
+
+
+def test_java_says_nothing_of_tasks_that_fail_and_nothing_at_all_once_it_is_silenced(tmp_path: Path) -> None:
+    done = _python(SILENCED, cwd=tmp_path)
+    assert done.stdout.splitlines() == ["[False, True]", "[False, False]"], done.stderr
 
 
 def _python(program: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

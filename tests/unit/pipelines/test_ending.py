@@ -149,6 +149,20 @@ def test_advice_outlives_the_block_that_a_signal_ends(command: Command) -> None:
     assert (found, said) == (143, b"Terminated: run it again.\n")
 
 
+ACTING = """
+from pipelines.ending import patience
+def acting(*_, **__):
+    with patience(1, "", lambda: print("heard", file=sys.stderr, flush=True)):
+        endless()
+hamlet_core.run = acting
+"""
+
+
+def test_what_is_to_be_done_at_once_is_done_while_compiled_code_computes(command: Command) -> None:
+    found, said, _ = ended(command(ACTING, *RUN), signal.SIGINT)
+    assert (found, said) == (130, b"heard\nInterrupted.\n")
+
+
 TALKING = """
 import subprocess
 CHILD = '''
