@@ -60,13 +60,16 @@ class Listing:
         rows: Sequence[int],
         mode: Mode = Mode.ANY,
         engine: str = "two_step",
+        *,
+        noted: bool = False,
     ) -> None:
         self.node = node
         self.mode = mode
         self.engine = engine
         """For errors."""
+        self.noted = noted
         self.reached: set[int] = set()
-        """Positions at which a sequence has ended that was looked at."""
+        """Positions at which a sequence has ended that was looked at, if they are `noted`."""
         self.times = times
         self.rows = rows
         self.negated = [
@@ -92,24 +95,35 @@ class Listing:
         waiting = [(place, first)]
         while waiting:
             place, trend = waiting.pop()
-            self.count()
-            last = {binding[-1] for binding in trend.bindings}
-            self.reached |= last
-            complete = tuple(binding for binding in trend.bindings if self.ends(binding[-1], trend.rows[-1]))
+            self.seen += 1
+            self.steps += 1
+            if self.seen > TREND_LIMIT:
+                check_number(self.seen, self.engine)
+            if self.noted:
+                self.reached.update(binding[-1] for binding in trend.bindings)
+            complete = tuple(
+                [binding for binding in trend.bindings if self.ends(binding[-1], trend.rows[-1])]
+            )
             if complete:
                 yield Trend(trend.rows, complete)
-            if not self.node.continued.isdisjoint(last):
-                waiting.extend(self.longer(place, trend))
+            for binding in trend.bindings:
+                if binding[-1] in self.node.continued:
+                    waiting.extend(self.longer(place, trend))
+                    break
 
-    def longer(self, place: int, trend: Trend) -> Iterator[tuple[int, Trend]]:
+    def longer(self, place: int, trend: Trend) -> Iterable[tuple[int, Trend]]:
         """The sequences that have one event more, as far as the mode allows (SEMANTICS 10)."""
         if self.mode is Mode.ANY:
             self.steps += len(self.rows) - place - 1
-            for later in range(place + 1, len(self.rows)):
-                found = self.extended(trend, self.rows[later])
-                if found is not None:
-                    yield later, found
-            return
+            return [
+                (later, found)
+                for later in range(place + 1, len(self.rows))
+                if (found := self.extended(trend, self.rows[later])) is not None
+            ]
+        return self.taking(place, trend)
+
+    def taking(self, place: int, trend: Trend) -> Iterator[tuple[int, Trend]]:
+        """The same where an event takes the sequences that wait for it, or where the next one has to fit."""
         open_, taken = trend, set[int]()
         before: int | None = None
         for later in range(place + 1, len(self.rows)):
@@ -162,11 +176,6 @@ class Listing:
         """Whether no negated match lies strictly inside (after, before); None is the window's border."""
         return not gap or not any(self.negated[index].has(after, before) for index in gap)
 
-    def count(self) -> None:
-        self.seen += 1
-        self.steps += 1
-        check_number(self.seen, self.engine)
-
 
 def check_number(sequences: int, engine: str) -> None:
     """Raise StreamError E301 for more sequences than one window may hold."""
@@ -180,7 +189,9 @@ def check_number(sequences: int, engine: str) -> None:
 
 def evaluate(prepared: PreparedQuery, rows: Sequence[int], engine: str = "two_step") -> Outcome:
     """List the trends of one window of one partition and add up what each contributes."""
-    listing = Listing(prepared.root, prepared.stream.times, rows, prepared.mode, engine)
+    listing = Listing(
+        prepared.root, prepared.stream.times, rows, prepared.mode, engine, noted=prepared.reaches
+    )
     found = aggregated(prepared, listing.trends())
     return replace(found, reached=prepared.aliases(listing.reached)) if prepared.reaches else found
 
