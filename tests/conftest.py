@@ -23,6 +23,20 @@ FOLDER_MARKS = {
     "browser": ("browser", "needs_java", "needs_jars", "needs_chromium"),
 }
 
+LONGEST = (
+    "dagster/test_ui_folder.py",
+    "spark/test_cluster.py",
+    "dagster/test_bad_things.py",
+    "dagster/test_injections.py",
+    "spark/test_stranger.py",
+    "dagster/test_demo.py",
+    "spark/test_constraints.py",
+    "spark/test_rejudged.py",
+)
+"""Files of tests that take minutes, or wait for pages and clocks: they begin first, so that none is left alone at the end. In the
+order of arguments pytest does not start them: a folder takes in the files that are named beside it.
+"""
+
 os.environ.setdefault("HAMLET_ENVIRONMENT", "ci")
 # Decisions in golden texts are those of the constants that are shipped.
 os.environ["HAMLET_COST_MODEL"] = ""
@@ -124,7 +138,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def _turn(item: pytest.Item) -> int:
+    """When a file of tests begins; others stay in their order."""
+    name = item.path.relative_to(ROOT / "tests").as_posix()
+    return LONGEST.index(name) if name in LONGEST else len(LONGEST)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=_turn)
     for item in items:
         folder = item.path.relative_to(ROOT / "tests").parts[0]
         names = FOLDER_MARKS.get(folder, ())
