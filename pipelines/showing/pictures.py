@@ -77,7 +77,8 @@ def png(drawn: Figure) -> bytes:
 
     for dpi in _DPI:
         target = io.BytesIO()
-        drawn.savefig(target, format="png", dpi=dpi)
+        # Packed below, once and for all.
+        drawn.savefig(target, format="png", dpi=dpi, pil_kwargs={"compress_level": 0})
         packed = _packed(Image.open(target).convert("RGB"))
         if len(packed) <= LARGEST:
             break
