@@ -24,6 +24,8 @@ FOLDER_MARKS = {
 }
 
 LONGEST = (
+    "benchmarks/test_quick.py",
+    "unit/engines/hamlet/events/test_kernel.py",
     "dagster/test_ui_folder.py",
     "spark/test_cluster.py",
     "dagster/test_bad_things.py",
