@@ -21,7 +21,7 @@ help:
 	@echo
 	@echo '  make demo    the main job on generated ride-sharing events, into $(WAREHOUSE)/'
 	@echo '  make ui      the Dagster pages of that warehouse (stop with Ctrl-C)'
-	@echo '  make test    all tests that CI runs: core first, then those with Spark and Dagster and its pages'
+	@echo '  make test    all tests that CI runs: core first, then Spark, then Dagster with its pages'
 	@echo '  make check   lint, format and types'
 	@echo '  make fmt     format the code'
 	@echo '  make slow    long differential and soak runs'
@@ -74,15 +74,16 @@ demo: setup
 ui: setup
 	@.venv/bin/hamlet ui --warehouse $(WAREHOUSE)
 
-# Core and the rest start no JVM and are two processes, one a core. The tests with Spark and Dagster are one pool of three, each
-# with one Spark session: while one waits for a page, a clock or a process, two compute. Their longest files come first.
+# Each tier is by itself: the first two start no JVM; in the others each of two processes has one Spark session. The longest
+# files of a tier come first.
 CORE   := tests/unit tests/golden tests/oracle tests/properties tests/mutants tests/benchmarks
 REST   := tests/unit/pipelines tests/unit/resources tests/golden/cli
 test: tools
 	$(PY) -m pytest -q --durations=10 -n 2 --dist worksteal -m 'not slow' $(CORE) $(REST:%=--ignore=%)
 	$(PY) -m pytest -q --durations=10 -n 2 --dist worksteal -m 'not slow and not dagster' tests/architecture $(REST)
-	$(PY) -m pytest -q --durations=20 -n 3 --dist loadfile --no-loadscope-reorder -m '(spark or dagster) and not slow' \
-	  tests/spark tests/dagster tests/architecture
+	$(PY) -m pytest -q --durations=10 -n 2 --dist loadfile --no-loadscope-reorder -m 'spark and not slow' tests/spark
+	$(PY) -m pytest -q --durations=10 -n 2 --dist loadfile --no-loadscope-reorder -m 'dagster and not slow' \
+	  tests/dagster tests/architecture
 
 slow: tools
 	$(PY) -m pytest -m slow
