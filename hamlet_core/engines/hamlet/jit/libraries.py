@@ -93,6 +93,13 @@ class PartLibrary(KernelLibrary):
                 function.linkage = _SEVERAL_MAY_DEFINE
         return self._final_module
 
+    def finalize(self) -> None:
+        """Machine code of its own, for callers that are no kernels: numba would drop what kernels have named one of several."""
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == binding.Linkage.linkonce_odr:
+                function.linkage = binding.Linkage.external
+        super().finalize()
+
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class _PartEntry(LoweringPass):  # type: ignore[misc]

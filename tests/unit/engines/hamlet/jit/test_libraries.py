@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from numba import njit
 from numba.core.caching import NullCache
 from numba.core.errors import TypingError
 
@@ -119,6 +120,26 @@ def test_a_kernel_calls_kernels_and_parts_of_any_types() -> None:
 def test_what_a_part_raises_arrives() -> None:
     with pytest.raises(ValueError, match="too large"):
         above(101.0)
+
+
+def test_a_part_is_called_by_functions_that_are_no_kernels_before_and_after_kernels() -> None:
+    @compiled_part
+    def part(x):
+        return halved(x) + 1
+
+    @compiled
+    def kernel(x):
+        return part(x) * 2
+
+    @njit
+    def function(x):
+        return part(x) * 3
+
+    kernel._cache = NullCache()
+    assert kernel(8.0) == pytest.approx(10.0)
+    assert function(8.0) == pytest.approx(15.0)
+    assert function(8) == pytest.approx(15.0)
+    assert kernel(8) == pytest.approx(10.0)
 
 
 def test_a_constant_has_no_part_of_its_own() -> None:
