@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from hamlet_core.engines.hamlet.accumulators import WindowedQuery
     from hamlet_core.engines.hamlet.chains.chain import Chain
     from hamlet_core.engines.hamlet.input.query_class import QueryClass
+    from hamlet_core.engines.hamlet.prefixes.fold import Alike
 
 MOST_WINDOWS = 100_000_000
 """Of one query in one run."""
@@ -232,6 +233,27 @@ class Meaning:
         classes: list[QueryClass] = _compiled_engine().classes_of(lanes)
         return classes
 
+    @cached_property
+    def halves(self) -> tuple[tuple[AnalysedQuery, AnalysedQuery] | None, ...]:
+        """Of each query that the compiled engine folds by prefixes; see `halves_of`."""
+        pairs = zip(self.queries, self.paths, strict=True)
+        return tuple(halves_of(one) for one, path in pairs if path is Path.PREFIXES)
+
+    @cached_property
+    def of_prefixes(self) -> tuple[AnalysedQuery, ...]:
+        """The same queries, with what is asked of their prefixes."""
+        pairs = zip(self.queries, self.paths, strict=True)
+        chosen = [one for one, path in pairs if path is Path.PREFIXES]
+        return tuple(one if both is None else both[1] for one, both in zip(chosen, self.halves, strict=True))
+
+    @cached_property
+    def alike(self) -> Sequence[Alike]:
+        """What the compiled engine knows of them before any event."""
+        _compiled_engine()
+        from hamlet_core.engines.hamlet.prefixes.fold import alike_of
+
+        return alike_of(self.of_prefixes)
+
 
 def meaning_of(workload: object) -> Meaning:
     """The analysed queries; a text that was read before is not read again."""
@@ -309,9 +331,7 @@ def fold_stream(
         others = [place for place in others if paths[place] is Path.REFERENCE]
         folding = _Folding(stream, numbers, work, text, options, only)
         if by_prefixes:
-            totals, left = folding.by_prefixes(
-                [analysed[place] for place in by_prefixes], [specs[place] for place in by_prefixes], progress
-            )
+            totals, left = folding.by_prefixes(meaning, [specs[place] for place in by_prefixes], progress)
             others += [by_prefixes[place] for place in left]
             chunks = chain.from_iterable(totals)
         if by_lanes:
@@ -362,12 +382,10 @@ class _Folding:
         return chunks
 
     def by_prefixes(
-        self, queries: Sequence[AnalysedQuery], specs: Sequence[WindowSpec], progress: Progress
+        self, meaning: Meaning, specs: Sequence[WindowSpec], progress: Progress
     ) -> tuple[list[Iterator[list[Totals]]], list[int]]:
-        """The chunks of each, and the places of those with a number beyond the kernel's."""
-        halves = [halves_of(one) for one in queries]
-        asked = [one if both is None else both[1] for one, both in zip(queries, halves, strict=True)]
-        windowed = self._windowed(asked, specs)
+        """The chunks of each query of this path, and the places among them of those with a number beyond the kernel's."""
+        windowed = self._windowed(meaning.of_prefixes, specs)
         totals, left = _compiled_engine().fold_prefixes(
             windowed,
             self.stream,
@@ -376,11 +394,15 @@ class _Folding:
             self.text,
             progress,
             self.options.at_once,
-            self.only,
+            only=self.only,
+            alike=meaning.alike,
         )
+        queries = [
+            one for one, path in zip(meaning.queries, meaning.paths, strict=True) if path is Path.PREFIXES
+        ]
         found: list[Iterator[list[Totals]]] = []
         for place, one in totals.items():
-            both, whole = halves[place], queries[place]
+            both, whole = meaning.halves[place], queries[place]
             if both is None:
                 found.append(iter([[one]]))
                 continue

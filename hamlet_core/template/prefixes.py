@@ -18,6 +18,8 @@ def why_by_itself(analysed: AnalysedQuery) -> str:
         return "AND"
     if automaton.negations:
         return "NOT"
+    if len({position.type for position in automaton.positions}) == len(automaton.positions):
+        return ""
     sets = position_sets(analysed)
     if sets is None or any(len(members) > 1 for members in sets):
         return "a sequence may stand in several places of its pattern"

@@ -26,10 +26,11 @@ BURSTS, PROGRAM = "engines/hamlet/bursts/kernel.py", "engines/hamlet/bursts/prog
 COEFFICIENTS, LANES = "engines/hamlet/bursts/coefficients.py", "engines/hamlet/bursts/blocks.py"
 NEGATIONS, WINDOWS = "engines/hamlet/bursts/negation.py", "engines/hamlet/bursts/windows.py"
 PREFIXES, TABLES_OF_PREFIXES = "engines/hamlet/prefixes/kernel.py", "engines/hamlet/prefixes/program.py"
-LANES_OF_PREFIXES, WAITING_PREFIXES, STEPS_OF_PREFIXES = (
+LANES_OF_PREFIXES, WAITING_PREFIXES, STEPS_OF_PREFIXES, RUNS_OF_PREFIXES = (
     "engines/hamlet/prefixes/lanes/kernel.py",
     "engines/hamlet/prefixes/lanes/waiting.py",
     "engines/hamlet/prefixes/lanes/program.py",
+    "engines/hamlet/prefixes/lanes/runs.py",
 )
 EVENTS, TREES = "engines/hamlet/events/kernel.py", "engines/hamlet/automaton/trees.py"
 SETS, GAPS, PATHS = (
@@ -168,6 +169,66 @@ FAULTS = (
         STEPS_OF_PREFIXES,
         "self.predicates.bit.get((member.place, position.alias), -1))",
         "self.predicates.bit.get((0, position.alias), -1))",
+    ),
+    Fault(
+        "what has been taken without a condition waits for no other (lanes)",
+        LANES_OF_PREFIXES,
+        "if condition < 0 and not found:",
+        "if condition < 0:",
+    ),
+    Fault(
+        "what gathers is only counted (lanes)",
+        STEPS_OF_PREFIXES,
+        "            and all(at != step for at, _, _, _ in self.effects)\n",
+        "",
+    ),
+    Fault(
+        "events that begin trends are forgotten when others have waited (lanes)",
+        WAITING_PREFIXES,
+        "waiting.integers[step, 0, lane] + places.begun[step]",
+        "places.begun[step]",
+    ),
+    Fault(
+        "nothing is in a pile of which events have only been counted (lanes)",
+        WAITING_PREFIXES,
+        "not waiting.alive[step] and not places.begun[step]\n",
+        "False\n",
+    ),
+    Fault(
+        "a run begins trends at the time of what follows it (lanes)",
+        RUNS_OF_PREFIXES,
+        "while end > event and events.time[end - 1] == events.time[end]:",
+        "while False:",
+    ),
+    Fault(
+        "a run begins one trend (lanes)",
+        RUNS_OF_PREFIXES,
+        "places.begun[step] += end - event",
+        "places.begun[step] += 1",
+    ),
+    Fault(
+        "a run begins trends whatever its predicate says (lanes)",
+        RUNS_OF_PREFIXES,
+        "if not steps.counted[step] or steps.bit[step] >= 0:",
+        "if not steps.counted[step]:",
+    ),
+    Fault(
+        "contiguous passes over what comes next (lanes)",
+        RUNS_OF_PREFIXES,
+        "    if steps.contiguous and places.count[0]:\n        return event\n",
+        "",
+    ),
+    Fault(
+        "what waits on is not asked where something else is in order (lanes)",
+        RUNS_OF_PREFIXES,
+        "if live == 1 and",
+        "if live and",
+    ),
+    Fault(
+        "who would be taken is passed over (lanes)",
+        RUNS_OF_PREFIXES,
+        "and compared(operation, older, pairs.integers[newer, row])",
+        "and compared(operation, pairs.integers[newer, row], older)",
     ),
     Fault(
         "under next an event takes nothing (greta)",

@@ -136,6 +136,72 @@ def test_many_that_wait_in_order(mode, seed):
     assert rows(text, table, **EXACT) == rows(text, table, engine="greta", **EXACT)
 
 
+BEGUN = (
+    "SEQ(A a, B b+)",
+    "SEQ(A a, B b+, C c)",
+    "SEQ(A a, C c+, D d)",
+    "SEQ((A a OR C c), B b+, D d)",
+    "SEQ(A a, C c?, B b+)",
+    "SEQ(A a, B b, A e)",
+    "SEQ(A a, A e, B b+)",
+)
+"""Trends that an A begins, of which a count may be all that is known until something follows."""
+OF_RUNS = ("COUNT(*)", "COUNT(b)", "SUM(b.x)", "MIN(b.y)", "REACH(a)", "REACH(b)", "COUNT(PARTITIONS)")
+KEPT_OF_BEGINNINGS = ("SUM(a.x)", "MAX(DURATION)", "COUNT(DISJOINT)")
+
+
+def runs(random: Random, count: int) -> pa.Table:
+    """Runs of one type, some of which share a time stamp with the next; few values, or many that mostly fall; some are NULL."""
+    types, times, users, now = [], [], [], 0
+    while len(types) < count:
+        kind, user, close = random.choice("AABBBCDX"), random.choice([1, 1, 1, 2]), random.random()
+        for _ in range(random.choice([1, 2, 5, 15])):
+            now += random.random() > 0.3 * close
+            types.append(kind)
+            times.append(now)
+            users.append(user if random.random() < 0.9 else 2)
+    if random.random() < 0.5:
+        values = [[random.choice([None, *range(5)]) for _ in types] for _ in "xy"]
+    else:
+        values = [
+            [random.choice([None, random.randint(0, 99) - place]) for place in range(len(types))]
+            for _ in "xy"
+        ]
+    columns = {name: pa.array(own, pa.int64()) for name, own in zip("xy", values, strict=True)}
+    return pa.table({"time": times, "type": types, "k": users, **columns})
+
+
+@pytest.mark.parametrize("mode", ["any", "next", "contiguous"])
+@pytest.mark.parametrize("seed", range(40))
+def test_runs_of_one_type(mode, seed):
+    """What a run changes nothing of is passed over: as the reference has it, in which each event is looked at."""
+    random = Random(f"runs {mode} {seed}")
+    sign = random.choice("<>")
+    comparisons = [
+        f"b.x {sign} NEXT(b).x",
+        f"b.x {sign}= NEXT(b).x",
+        f"b.x {sign} NEXT(b).y",
+        "b.x = NEXT(b).x",
+    ]
+    lines: list[str] = []
+    while len(lines) < random.choice([1, 2, 6]):
+        wanted = [*random.sample(OF_RUNS, 3), *random.sample(KEPT_OF_BEGINNINGS, random.choice([0, 0, 0, 1]))]
+        drawn = [(0.5, "[k]"), (0.6, random.choice(comparisons)), (0.2, "a.x > 1"), (0.2, "b.y < 3")]
+        where = " AND ".join(condition for often, condition in drawn if random.random() < often)
+        text = (
+            f"q{len(lines)}: RETURN {', '.join(wanted)} PATTERN {random.choice(BEGUN)} SEMANTICS {mode} "
+            f"{'WHERE' if where else ''} {where} WITHIN {random.choice([20, 1000])} s"
+        )
+        try:
+            parse(text)
+        except QueryMeaningError:
+            continue
+        lines.append(text)
+    table = runs(random, 90)
+    found = rows("\n".join(lines), table, **EXACT)
+    assert found == rows("\n".join(lines), table, engine="greta", **EXACT)
+
+
 def test_the_random_queries_go_together():
     """Those whose sequences have one place each; the others of the text are folded by themselves."""
     random = Random(1)

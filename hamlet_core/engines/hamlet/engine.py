@@ -34,7 +34,7 @@ from hamlet_core.engines.hamlet.numbers.columns import Keys, keys, scaled_column
 from hamlet_core.engines.hamlet.numbers.exact import Wholes, prime_count
 from hamlet_core.engines.hamlet.numbers.residues import primes
 from hamlet_core.engines.hamlet.passes import ClassPasses, Results, folds_by_bursts
-from hamlet_core.engines.hamlet.prefixes.fold import fold_by_prefixes
+from hamlet_core.engines.hamlet.prefixes.fold import Alike, fold_by_prefixes
 from hamlet_core.progress import UNWATCHED, Progress
 from hamlet_core.results.counters import Work
 from hamlet_core.results.rows import decision_table
@@ -59,13 +59,18 @@ def fold_prefixes(
     text: str,
     progress: Progress,
     threads: int = 1,
+    *,
     only: Wanted | None = None,
+    alike: Sequence[Alike] = (),
 ) -> tuple[dict[int, Totals], list[int]]:
     """Totals, by place, of queries with a matching mode, or with aggregates over partitions; adds to `work`.
 
-    And the places of those with a number beyond the 64 bits that this kernel has.
+    And the places of those with a number beyond the 64 bits that this kernel has. `alike`: what `alike_of` says of the queries,
+    if that is known.
     """
-    found = dict(fold_by_prefixes(windowed, stream, arithmetic, work, text, progress, threads, only))
+    found = dict(
+        fold_by_prefixes(windowed, stream, arithmetic, work, text, progress, threads, only=only, alike=alike)
+    )
     return found, [place for place in range(len(windowed)) if place not in found]
 
 

@@ -152,7 +152,7 @@ def _codes(stream: Stream, codes: dict[str, int]) -> Any:
     table = np.array([codes.get(name, DEAD) for name in stream.type_names], np.int32)
     if len(table) and np.array_equal(table, np.arange(len(table))):
         return stream.type_codes
-    return table[stream.type_codes] if len(table) else stream.type_codes
+    return np.take(table, stream.type_codes) if len(table) else stream.type_codes
 
 
 def _without_dead(code: Any, codes: dict[str, int], masks: list[Mask], local: LocalPredicates) -> Any:

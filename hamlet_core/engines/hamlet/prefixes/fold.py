@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,18 @@ from hamlet_core.engines.hamlet.accumulators import WindowedQuery
 from hamlet_core.engines.hamlet.bursts.fold import BurstJobs, burst_jobs
 from hamlet_core.engines.hamlet.events.fold import adjacent_conditions
 from hamlet_core.engines.hamlet.input.frame import Jobs
-from hamlet_core.engines.hamlet.input.query_class import ClassEvents, class_events, classes_of
+from hamlet_core.engines.hamlet.input.query_class import ClassEvents, QueryClass, class_events, classes_of
 from hamlet_core.engines.hamlet.prefixes.kernel import fold_prefixes
 from hamlet_core.engines.hamlet.prefixes.lanes.fold import fold_together, lanes_at_once
-from hamlet_core.engines.hamlet.prefixes.lanes.program import Conditions, Member, StepBuilder, shape_of
+from hamlet_core.engines.hamlet.prefixes.lanes.program import (
+    Conditions,
+    Member,
+    Shape,
+    StepBuilder,
+    places_of,
+    shape_of,
+)
+from hamlet_core.engines.hamlet.prefixes.lanes.tables import Steps
 from hamlet_core.engines.hamlet.prefixes.parts import in_parts, parts_of
 from hamlet_core.engines.hamlet.prefixes.program import (
     Columns,
@@ -35,6 +43,8 @@ from hamlet_core.engines.hamlet.prefixes.tables import (
     Waiting,
 )
 from hamlet_core.engines.hamlet.prefixes.totals import Reading
+from hamlet_core.language.syntax import Expression
+from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.pairs import compile_pairs
 from hamlet_core.progress import Progress
 from hamlet_core.results.counters import Work
@@ -48,6 +58,31 @@ ROOM = 256
 """Prefixes that there is room for at first; more where it is too little."""
 
 
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Queries with the same equivalence and GROUP-BY attributes, and what does not depend on the events they read."""
+
+    own: QueryClass
+    conditions: Sequence[tuple[Expression, ...]]
+    """Those on pairs of events, each once, and `of_edges` by query and edge."""
+    of_edges: Mapping[tuple[int, str, str], int]
+    folds: Sequence[tuple[int, ...]]
+    """The places in the class of queries that go together."""
+
+
+def alike_of(queries: Sequence[AnalysedQuery]) -> list[Alike]:
+    """Queries whose path is by prefixes, those together whose events are sorted and cut into windows once."""
+    alike: dict[tuple[frozenset[str], frozenset[str]], list[int]] = {}
+    for place, one in enumerate(queries):
+        alike.setdefault(reads(one), []).append(place)
+    found = []
+    for places in alike.values():
+        (own,) = classes_of([queries[place] for place in places])
+        own = replace(own, places=tuple(places))
+        found.append(Alike(own, *adjacent_conditions(own.queries), folds(own.queries)))
+    return found
+
+
 def fold_by_prefixes(
     windowed: Sequence[WindowedQuery],
     stream: Stream,
@@ -56,25 +91,26 @@ def fold_by_prefixes(
     text: str,
     progress: Progress,
     threads: int = 1,
+    *,
     only: Wanted | None = None,
+    alike: Sequence[Alike] = (),
 ) -> Iterator[tuple[int, Totals]]:
     """Totals by place of the query; there are none of queries with a number beyond 64 bits. So many threads fold.
 
-    `only`: the windows of each specification that are wanted (None: all).
+    `only`: the windows of each specification that are wanted (None: all). `alike`: what `alike_of` says of the queries, if
+    that is known.
     """
-    alike: dict[tuple[frozenset[str], frozenset[str]], list[int]] = {}
-    for place, one in enumerate(windowed):
-        alike.setdefault(reads(one.analysed), []).append(place)
     done = 0
     with Crew(threads) as crew:
-        for places in alike.values():
-            (own,) = classes_of([windowed[place].analysed for place in places])
-            events = class_events(own, stream, text)
+        for one in alike or alike_of([query.analysed for query in windowed]):
+            one.own.spare()
+            places = one.own.places
+            events = class_events(one.own, stream, text)
             jobs = burst_jobs(events, tuple(dict.fromkeys(windowed[place].spec for place in places)), only)
-            numbers, numbered = adjacent_conditions(own.queries)
-            pairs, ordered = compile_pairs(numbers, stream.columns, unit=stream.unit, text=text)
-            shared = _Shared(stream, events, jobs, Conditions(numbered, pairs, ordered), arithmetic, crew)
-            for together in folds([windowed[place].analysed for place in places]):
+            pairs, ordered = compile_pairs(one.conditions, stream.columns, unit=stream.unit, text=text)
+            conditions = Conditions(one.of_edges, pairs, ordered)
+            shared = _Shared(one.own, stream, events, jobs, conditions, arithmetic, crew)
+            for together in one.folds:
                 for query, totals in shared.totals([(query, windowed[places[query]]) for query in together]):
                     work.matched_events += events.matched
                     work.kernel_events += events.matched
@@ -87,6 +123,7 @@ def fold_by_prefixes(
 class _Shared:
     """What queries with the same equivalence and GROUP-BY attributes read."""
 
+    own: QueryClass
     stream: Stream
     events: ClassEvents
     jobs: BurstJobs
@@ -112,16 +149,10 @@ class _Shared:
     def _together(self, queries: Sequence[tuple[int, WindowedQuery]]) -> list[Totals | None] | None:
         """One fold for all; None where a number of one of them needs more than 64 bits."""
         columns = Columns(self.stream.columns, exact=self.arithmetic == "exact")
-        members = [Member(query, one.analysed, one.parts) for query, one in queries]
-        shape = shape_of(members, columns)
-        if shape is None:
+        made = self._lanes([Member(query, one.analysed, one.parts) for query, one in queries], columns)
+        if made is None:
             return None
-        builder = StepBuilder(columns, self.events.codes, self.events.predicates, self.conditions)
-        lanes = [
-            builder.add(member, layout, reached)
-            for member, layout, reached in zip(members, shape.layouts, shape.reached, strict=True)
-        ]
-        steps = builder.tables(shape, members[0].analysed.query.mode)
+        shape, lanes, steps = made
         spec, jobs = self._jobs(queries[0][1])
         rows = len(self.jobs.rows[spec].index)
         events, pairs = self.events.events, self.conditions.pairs
@@ -135,6 +166,38 @@ class _Shared:
             self._read(one, layout, columns, windowed)
             for one, layout, (_, windowed) in zip(found, shape.layouts, queries, strict=True)
         ]
+
+    def _lanes(
+        self, members: Sequence[Member], columns: Columns
+    ) -> tuple[Shape, Sequence[int], Steps] | None:
+        """The tables of a fold, made once for streams in which columns and conditions stand in the same places.
+
+        None where 64 bits cannot hold what one of the members asks for.
+        """
+        placed = places_of(members, columns)
+        if placed is None:
+            return None
+        key = (
+            tuple(member.place for member in members),
+            self.arithmetic,
+            placed,
+            tuple(self.events.codes),
+            tuple(map(self.conditions.order, range(len(self.conditions.ordered)))),
+        )
+        with self.own.making:
+            if key not in self.own.programs:
+                self.own.programs[key] = self._made(members, columns)
+            made: tuple[Shape, Sequence[int], Steps] = self.own.programs[key]
+        return made
+
+    def _made(self, members: Sequence[Member], columns: Columns) -> tuple[Shape, Sequence[int], Steps]:
+        shape = shape_of(members, columns)
+        builder = StepBuilder(columns, self.events.codes, self.events.predicates, self.conditions)
+        lanes = [
+            builder.add(member, layout, reached)
+            for member, layout, reached in zip(members, shape.layouts, shape.reached, strict=True)
+        ]
+        return shape, lanes, builder.tables(shape, members[0].analysed.query.mode)
 
     def _alone(self, query: int, windowed: WindowedQuery) -> Totals | None:
         """Of one of the queries; None where 64 bits cannot hold a number."""

@@ -120,11 +120,13 @@ def _places(steps: int, room: int) -> Places:
         np.zeros((steps, room), np.int64),
         np.zeros(steps, np.int64),
         np.zeros(steps, np.uint64),
+        np.zeros(steps, np.int64),
+        np.zeros(steps, np.uint64),
         np.zeros(steps, np.bool_),
         np.zeros(steps, np.int64),
         np.zeros(room + steps, np.int64),
         np.zeros(room + 2, np.int64),
-        np.zeros(3, np.int64),
+        np.zeros(4, np.int64),
     )
 
 

@@ -17,6 +17,7 @@ from hamlet_core.engines.hamlet.input.frame import Jobs
 from hamlet_core.engines.hamlet.input.reading import bit_of, holds_bit, row_of
 from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_inline
 from hamlet_core.engines.hamlet.numbers.arenas import Values
+from hamlet_core.engines.hamlet.prefixes.lanes.runs import pass_over
 from hamlet_core.engines.hamlet.prefixes.lanes.tables import (
     HEAP,
     L_EARLIEST,
@@ -41,6 +42,7 @@ from hamlet_core.engines.hamlet.prefixes.lanes.waiting import (
     clear,
     copy_all,
     is_within,
+    pile_up,
     settle,
     touch,
 )
@@ -70,20 +72,17 @@ def _fold(fold: Fold, first: int, last: int) -> int:
         while after < last and events.time[after] == time:
             after += 1
         for one in range(event, after):
-            code = events.code[one] + 1
-            for place in range(steps.code_first[code], steps.code_first[code + 1]):
-                step = steps.code_step[place]
-                if steps.contiguous and not fold.places.count[0] and not steps.start[step]:
-                    continue  # nothing waits that it could prolong
-                if holds_bit(events, one, steps.bit[step]):
-                    fresh = _arrive(fold, one, step, fresh, events.time[first])
-                    if fresh < 0:
-                        return int(-fresh)
+            fresh = _arrive(fold, one, fresh, events.time[first])
+            if fresh < 0:
+                return int(-fresh)
         if fresh or fold.places.count[0]:
             state = settle(fold, fresh)
             if state != DONE:
                 return int(state)
         event = after
+        calm = not fresh or steps.counted[fold.fresh.step[0]]
+        if calm and event < last and events.code[event] == events.code[event - 1]:
+            event = pass_over(fold, event, last)
     return int(DONE)
 
 
@@ -93,10 +92,13 @@ def _reset(fold: Fold) -> None:
     for step in range(fold.steps.kind.shape[0]):
         waiting.alive[step] = 0
         places.size[step] = 0
+        places.lanes[step] = 0
+        places.begun[step] = 0
         places.taken[step] = 0
         places.touched[step] = False
         trends.reached[step] = 0
     places.count[0], places.count[1], places.count[2] = 0, 0, fold.steps.kind.shape[0]
+    places.count[3] = 0
     trends.there[0] = 0
     for lane in range(trends.free.shape[0]):
         trends.free[lane], trends.disjoint[lane] = NO_TIME, 0
@@ -110,22 +112,42 @@ def _reset(fold: Fold) -> None:
 
 
 @compiled_inline
-def _arrive(fold: Fold, event: int, step: int, fresh: int, base: int) -> int:
-    """The prefixes that end with an event at a step, as one: how many are fresh then, or minus LOST or FULL."""
+def _arrive(fold: Fold, event: int, fresh: int, base: int) -> int:
+    """The prefixes that end with an event, at each of its steps as one: how many are fresh then, or minus LOST or FULL."""
+    steps, events, code = fold.steps, fold.events, fold.events.code[event] + 1
+    for place in range(steps.code_first[code], steps.code_first[code + 1]):
+        step = steps.code_step[place]
+        if steps.contiguous and not fold.places.count[0] and not steps.start[step]:
+            continue  # nothing waits that it could prolong
+        if not holds_bit(events, event, steps.bit[step]):
+            continue
+        if fresh == fold.fresh.alive.shape[0]:
+            return -FULL
+        if steps.counted[step]:
+            fold.fresh.step[fresh] = step
+            fold.trends.reached[step] |= steps.start[step]
+            fresh += 1
+        else:
+            fresh = _arrive_at(fold, event, step, fresh, base)
+            if fresh < 0:
+                return fresh
+    return fresh
+
+
+@compiled_inline
+def _arrive_at(fold: Fold, event: int, step: int, fresh: int, base: int) -> int:
+    """The same at one step."""
     steps, waiting, new = fold.steps, fold.fresh, fresh
-    if new == waiting.alive.shape[0]:
-        return -FULL
-    time, row = fold.events.time[event], row_of(fold.events, event)
     alive = steps.start[step]
+    time, row = fold.events.time[event], row_of(fold.events, event)
     if alive:
         clear(steps, waiting, new)
         _begin(steps, waiting, new, step, time, base)
     waiting.alive[new] = alive
-    for edge in range(steps.edge_first[step], steps.edge_first[step + 1]):
-        lanes, fits = _follow(fold, edge, new, row)
-        if not fits:
-            return -LOST
-        alive |= lanes
+    lanes, fits = _follow_all(fold, step, new, row)
+    if not fits:
+        return -LOST
+    alive |= lanes
     if not alive:
         return fresh
     waiting.step[new], waiting.row[new] = step, row
@@ -157,16 +179,32 @@ def _begin(steps: Steps, fresh: Prefixes, new: int, step: int, time: int, base: 
 
 
 @compiled_inline
+def _follow_all(fold: Fold, step: int, new: int, row: int) -> Any:
+    """Let the event prolong what waits for it: (the lanes in which it does, whether numbers fit)."""
+    steps, found, fits = fold.steps, np.uint64(0), True
+    stop = steps.edge_first[step + 1] if fold.places.count[3] else steps.edge_pile[step]
+    for edge in range(steps.edge_first[step], stop):
+        lanes, fitting = _follow(fold, edge, new, row)
+        found |= lanes
+        fits = fits and fitting
+    return found, fits
+
+
+@compiled_inline
 def _follow(fold: Fold, edge: int, new: int, row: int) -> Any:
     """Let the event prolong what waits at the source of an edge: (the lanes in which it does, whether numbers fit)."""
     steps, places = fold.steps, fold.places
     source = steps.edge_source[edge]
     if steps.kind[source] == PILE:
+        if places.begun[source]:
+            pile_up(steps, places, fold.waiting, source)
         found = fold.waiting.alive[source] & steps.edge_lanes[edge]
         if not found:
             return found, True
         _take(places, source, found)
         return found, _prolong(fold, edge, source, new)
+    if not places.lanes[source] & steps.edge_lanes[edge]:
+        return np.uint64(0), True
     if steps.kind[source] == HEAP and steps.edge_condition[edge] >= 0:
         return _follow_heap(fold, edge, new, row)
     return _follow_list(fold, edge, new, row)
@@ -214,6 +252,8 @@ def _follow_list(fold: Fold, edge: int, new: int, row: int) -> Any:
                 waiting.gone[slot] = True
                 touch(places, source)
             fits = fits and _prolong(fold, edge, slot, new)
+    if condition < 0 and not found:
+        places.lanes[source] &= ~steps.edge_lanes[edge]
     return found, fits
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,15 @@ import numpy as np
 
 from hamlet_core.algebra.aggregates import COUNTED, Component, Role
 from hamlet_core.engines.hamlet.input.frame import Predicates
-from hamlet_core.engines.hamlet.prefixes.lanes.tables import HEAP, LAST, LIST, PILE, Steps
+from hamlet_core.engines.hamlet.prefixes.lanes.tables import (
+    HEAP,
+    L_LATEST,
+    L_OFFSETS,
+    LAST,
+    LIST,
+    PILE,
+    Steps,
+)
 from hamlet_core.engines.hamlet.prefixes.program import (
     DOUBLES,
     LEAST,
@@ -75,12 +84,18 @@ class Shape:
     """See `tables.L_LATEST`."""
 
 
-def shape_of(members: Sequence[Member], columns: Columns) -> Shape | None:
-    """None where 64 bits cannot hold what one of them asks for."""
-    kinds = [_kinds(member, columns) for member in members]
-    if any(kind is None for kind in kinds):
-        return None
-    known = [kind for kind in kinds if kind is not None]
+def places_of(
+    members: Sequence[Member], columns: Columns
+) -> tuple[tuple[Component, tuple[int, int]], ...] | None:
+    """See `Columns.place`, of each component that members gather; None where 64 bits cannot hold one."""
+    different = dict.fromkeys(part for member in members for part in _gathered(member))
+    placed = [(part, place) for part in different if (place := columns.place(part))]
+    return tuple(placed) if len(placed) == len(different) else None
+
+
+def shape_of(members: Sequence[Member], columns: Columns) -> Shape:
+    """What members have that 64 bits can hold; see `places_of`."""
+    known = [_kinds(member, columns) for member in members]
     sums, leasts, doubles = (max(kind[which] for kind in known) for which in (SUMS, LEAST, DOUBLES))
     roles = {part.role for member in members for part in member.parts}
     timed = bool(roles & TIMED)
@@ -102,15 +117,10 @@ def _gathered(member: Member) -> Iterator[Component]:
     return (part for part in member.parts if part.role not in COUNTED and part.role not in TIMED)
 
 
-def _kinds(member: Member, columns: Columns) -> Counter[int] | None:
-    """How many components of each kind a member has; None where 64 bits cannot hold one."""
-    found = Counter[int]()
-    for part in _gathered(member):
-        place = columns.place(part)
-        if place is None:
-            return None
-        found[place[0]] += 1
-    return found
+def _kinds(member: Member, columns: Columns) -> Counter[int]:
+    """How many components of each kind a member has."""
+    places = (columns.place(part) for part in _gathered(member))
+    return Counter(place[0] for place in places if place)
 
 
 def _layout(
@@ -219,14 +229,12 @@ class StepBuilder:
 
     def tables(self, shape: Shape, mode: Mode) -> Steps:
         """Of all queries that have been added."""
-        size, edges, effects, lanes = (
-            len(self.steps),
-            sorted(self.edges),
-            sorted(self.effects),
-            len(self.lanes),
-        )
+        size, effects, lanes = len(self.steps), sorted(self.effects), len(self.lanes)
         by_code = sorted((self.codes[key[0]] + 1, step) for key, step in self.steps.items())
         kinds = [self.kind(step, mode) for step in range(size)]
+        piles = [kind == PILE for kind, _, _ in kinds]
+        edges = sorted(self.edges, key=lambda edge: (edge[0], piles[edge[1]], *edge[1:]))
+        places = [(target, piles[source]) for target, source, _ in edges]
         starts, ends = [self.starts[step] for step in range(size)], [self.ends[step] for step in range(size)]
         edge_lanes, effect_lanes = [self.edges[one] for one in edges], [self.effects[one] for one in effects]
         return Steps(
@@ -241,12 +249,14 @@ class StepBuilder:
             np.array(ends, np.uint64),
             _booleans(ends, lanes),
             np.searchsorted([edge[0] for edge in edges], np.arange(size + 1)).astype(np.int64),
+            _whole(bisect_left(places, (step, True)) for step in range(size)),
             _whole(edge[1] for edge in edges),
             _whole(edge[2] for edge in edges),
             np.array(edge_lanes, np.uint64),
             _booleans(edge_lanes, lanes),
             _whole(key for _, key, _ in kinds),
             np.array([falling for _, _, falling in kinds], np.bool_),
+            np.array([pile and self._counts(step, shape) for step, pile in enumerate(piles)], np.bool_),
             np.searchsorted([effect[0] for effect in effects], np.arange(size + 1)).astype(np.int64),
             _whole(effect[1] for effect in effects),
             _whole(effect[2] for effect in effects),
@@ -257,6 +267,15 @@ class StepBuilder:
             _whole(number for number, _, _ in self.reached),
             _whole(step for _, step, _ in self.reached),
             _whole(lane for _, _, lane in self.reached),
+        )
+
+    def _counts(self, step: int, shape: Shape) -> bool:
+        """Whether the number of events that stand at a step is all that is known of what waits in its pile."""
+        return (
+            all(target != step for target, _, _ in self.edges)
+            and all(at != step for at, _, _, _ in self.effects)
+            and not self.ends[step]
+            and max(shape.times[L_LATEST], shape.times[L_OFFSETS]) < 0
         )
 
     def kind(self, step: int, mode: Mode) -> tuple[int, int, bool]:

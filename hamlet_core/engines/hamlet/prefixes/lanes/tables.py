@@ -44,6 +44,8 @@ class Steps(NamedTuple):
     ending: Any
     edge_first: Any
     """int64[step + 1]: where its incoming edges begin."""
+    edge_pile: Any
+    """int64[step]: where among them those from a PILE begin, which come last."""
     edge_source: Any
     edge_condition: Any
     """int64[edge]: the condition on both events; -1: none."""
@@ -53,6 +55,10 @@ class Steps(NamedTuple):
     key: Any
     """int64[step]: of a HEAP the column of keys among the integers of the pairs, and whether the largest go first."""
     falling: Any
+    counted: Any
+    """boolean[step]: whether all that is known of what waits there is how many events have begun trends: it is a PILE, nothing
+    comes before, nothing is gathered, and no trend ends.
+    """
     effect_first: Any
     """int64[step + 1]: where begins what an event there adds."""
     effect_part: Any
@@ -97,6 +103,10 @@ class Places(NamedTuple):
     """int64[step, place]"""
     size: Any
     """int64[step]"""
+    lanes: Any
+    """uint64[step]: the lanes of all that waits beside its pile, and perhaps more."""
+    begun: Any
+    """int64[step]: events that have begun trends at a counted step, and are not in its pile yet."""
     taken: Any
     """uint64[step]: lanes that go on without a condition at this time."""
     touched: Any
@@ -107,7 +117,7 @@ class Places(NamedTuple):
     todo: Any
     """int64: nodes of a heap that are still to be looked at."""
     count: Any
-    """int64[3]: entries of `list`, entries of `spare`, slots used so far."""
+    """int64[4]: entries of `list`, entries of `spare`, slots used so far, piles that hold something."""
 
 
 class Trends(NamedTuple):

@@ -101,28 +101,64 @@ def touch(places: Places, step: int) -> None:
 
 
 @compiled_inline
+def pile_up(steps: Steps, places: Places, waiting: Prefixes, step: int) -> None:
+    """Put into the pile of a counted step the events that have begun trends there."""
+    if not waiting.alive[step]:
+        clear(steps, waiting, step)
+    for lane in range(waiting.integers.shape[2]):
+        if steps.starting[step, lane]:
+            count = waiting.integers[step, 0, lane] + places.begun[step]
+            waiting.integers[step, 0, lane] = 1 if steps.least[0] else count
+    waiting.alive[step] |= steps.start[step]
+    places.begun[step] = 0
+
+
+@compiled_inline
 def settle(fold: Fold, fresh: int) -> int:
     """What waits behind this time stamp: what has gone on leaves, and the fresh ones come; DONE, LOST or FULL."""
-    steps, places, waiting = fold.steps, fold.places, fold.waiting
-    for number in range(places.count[0]):
-        step = places.list[number]
-        places.touched[step] = False
-        if steps.contiguous:
-            waiting.alive[step] = 0
-            for place in range(places.size[step]):
-                _spare(places, places.slot[step, place])
-            places.size[step] = 0
-        elif not steps.keeping and steps.kind[step] == PILE:
-            _leave(steps, waiting, step, places.taken[step])
-        elif not steps.keeping:
-            _release(steps, places, waiting, step)
-        places.taken[step] = 0
-    places.count[0] = 0
+    if fold.steps.contiguous:
+        expire(fold)
+    else:
+        _let_go(fold.steps, fold.places, fold.waiting)
     for new in range(fresh):
         state = _wait(fold, new)
         if state != DONE:
             return int(state)
     return DONE
+
+
+@compiled_inline
+def expire(fold: Fold) -> None:
+    """Under contiguous nothing waits any longer than for the next time stamp."""
+    places, waiting = fold.places, fold.waiting
+    for number in range(places.count[0]):
+        step = places.list[number]
+        places.touched[step] = False
+        places.taken[step] = 0
+        if fold.steps.kind[step] == PILE:
+            waiting.alive[step] = 0
+            places.begun[step] = 0
+            places.count[3] -= 1
+        for place in range(places.size[step]):
+            _spare(places, places.slot[step, place])
+        places.size[step] = 0
+        places.lanes[step] = 0
+    places.count[0] = 0
+
+
+@compiled_inline
+def _let_go(steps: Steps, places: Places, waiting: Prefixes) -> None:
+    """Of the steps at which something has gone on."""
+    for number in range(places.count[0]):
+        step = places.list[number]
+        places.touched[step] = False
+        if not steps.keeping and steps.kind[step] == PILE:
+            _leave(steps, waiting, step, places.taken[step])
+            places.count[3] -= not waiting.alive[step]
+        elif not steps.keeping:
+            _release(steps, places, waiting, step)
+        places.taken[step] = 0
+    places.count[0] = 0
 
 
 @compiled_inline
@@ -149,8 +185,11 @@ def _release(steps: Steps, places: Places, waiting: Prefixes, step: int) -> None
             places.size[step] -= 1
             places.slot[step, 0] = places.slot[step, places.size[step]]
             _sink(places, waiting, step, 0)
+        if not places.size[step]:
+            places.lanes[step] = 0
         return
     kept = 0
+    places.lanes[step] = 0
     for place in range(places.size[step]):
         slot = places.slot[step, place]
         if lanes and waiting.alive[slot] & lanes:
@@ -159,6 +198,7 @@ def _release(steps: Steps, places: Places, waiting: Prefixes, step: int) -> None
             _spare(places, slot)
         else:
             places.slot[step, kept] = slot
+            places.lanes[step] |= waiting.alive[slot]
             kept += 1
     if kept < places.size[step] and steps.kind[step] == HEAP:
         places.size[step] = kept
@@ -175,7 +215,8 @@ def _wait(fold: Fold, new: int) -> int:
     if steps.contiguous:
         touch(places, step)
     if steps.kind[step] == PILE:
-        return int(_put(steps, waiting, step, fresh, new))
+        return int(_join_pile(fold, new, step))
+    places.lanes[step] |= fresh.alive[new]
     if steps.kind[step] == HEAP:
         row = fresh.row[new]
         fresh.known[new] = fold.pairs.integer_valid[steps.key[step]][row]
@@ -206,6 +247,17 @@ def _wait(fold: Fold, new: int) -> int:
     if steps.kind[step] == HEAP:
         _rise(places, waiting, step, places.size[step] - 1)
     return int(_put(steps, waiting, slot, fresh, new))
+
+
+@compiled_inline
+def _join_pile(fold: Fold, new: int, step: int) -> int:
+    """The same at a step where all waits as one."""
+    places = fold.places
+    places.count[3] += not fold.waiting.alive[step] and not places.begun[step]
+    if fold.steps.counted[step]:
+        places.begun[step] += 1
+        return int(DONE)
+    return int(_put(fold.steps, fold.waiting, step, fold.fresh, new))
 
 
 @compiled_inline
