@@ -233,6 +233,16 @@ class Meaning:
         classes: list[QueryClass] = _compiled_engine().classes_of(lanes)
         return classes
 
+    def shapes(self, arithmetic: Arithmetic) -> Mapping[str, Shape]:
+        """What each query adds up in an arithmetic, by its label."""
+        if arithmetic.name not in self._shapes:
+            self._shapes[arithmetic.name] = shapes_of(self.queries, arithmetic)
+        return self._shapes[arithmetic.name]
+
+    @cached_property
+    def _shapes(self) -> dict[str, Mapping[str, Shape]]:
+        return {}
+
     @cached_property
     def halves(self) -> tuple[tuple[AnalysedQuery, AnalysedQuery] | None, ...]:
         """Of each query that the compiled engine folds by prefixes; see `halves_of`."""
@@ -320,7 +330,7 @@ def fold_stream(
     """Encoded events folded; `specs` by query, of each of which only the windows `only` are wanted (None: all)."""
     analysed = meaning.queries
     numbers = ARITHMETICS[options.arithmetic]
-    shapes = shapes_of(analysed, numbers)
+    shapes = meaning.shapes(numbers)
     work, progress = Work(), Progress.over(len(stream))
     chunks: Iterator[list[Totals]] = iter(())
     others = list(range(len(analysed)))
@@ -385,7 +395,9 @@ class _Folding:
         self, meaning: Meaning, specs: Sequence[WindowSpec], progress: Progress
     ) -> tuple[list[Iterator[list[Totals]]], list[int]]:
         """The chunks of each query of this path, and the places among them of those with a number beyond the kernel's."""
-        windowed = self._windowed(meaning.of_prefixes, specs)
+        asked = meaning.of_prefixes
+        shapes = shapes_of(asked, self.numbers) if any(meaning.halves) else meaning.shapes(self.numbers)
+        windowed = _windowed(asked, specs, shapes)
         totals, left = _compiled_engine().fold_prefixes(
             windowed,
             self.stream,
@@ -432,7 +444,15 @@ def _encoded(
         check_types(one, kinds, text)
     table = read(found, [*columns, schema.time, *filter(None, (schema.type, schema.sequence))])
     stream = encode(table, schema, columns, types_read(meaning.plans))
-    return stream, [window_spec(one, stream, text) for one in meaning.queries]
+    specs: dict[tuple[int, int], WindowSpec] = {}
+    for one in meaning.queries:
+        if _window(one) not in specs:
+            specs[_window(one)] = window_spec(one, stream, text)
+    return stream, [specs[_window(one)] for one in meaning.queries]
+
+
+def _window(analysed: AnalysedQuery) -> tuple[int, int]:
+    return analysed.query.within.microseconds, analysed.query.slide.microseconds
 
 
 def _compiled_engine() -> ModuleType:

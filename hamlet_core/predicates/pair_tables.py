@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from hamlet_core.language.syntax import ComparisonOperator
 from hamlet_core.predicates.one_sided import Integers, Leaf, Mask, Numbers
+from hamlet_core.table.columns import frozen
 
 Step: TypeAlias = tuple[int, int, int]
 Steps: TypeAlias = tuple[Step, ...]
@@ -187,13 +188,16 @@ class Shelves:
         )
 
     def _stacked(self, shelf: list[tuple[Numbers, Mask]], number: Any) -> tuple[Any, Any]:
+        if len(shelf) == 1:  # as it is: a copy would cost as much as a fold
+            ((column, known),) = shelf
+            return frozen(np.asarray(column, number)[None]), frozen(np.asarray(known, np.bool_)[None])
         numbers, valid = (
             np.empty((len(shelf), self.rows), number),
             np.empty((len(shelf), self.rows), np.bool_),
         )
         for place, (column, known) in enumerate(shelf):
             numbers[place], valid[place] = column, known
-        return numbers, valid
+        return frozen(numbers), frozen(valid)
 
 
 def height(steps: Steps) -> int:

@@ -58,15 +58,20 @@ class Folded:
     def part(self, finished: frozenset[str]) -> Part:
         """Result rows of these queries, and rows of the others that can be shipped and added up."""
         units = self.units
-        complete = partial_table(row for row in self.rows if row.query in finished)
-        merged = merged_rows(complete, self.shapes, self.numbers)
-        tables = [result_table(merged, self.shapes, self.numbers, self.stream.time_type)]
+        tables = []
+        if not finished.isdisjoint(row.query for row in self.rows):
+            complete = partial_table(row for row in self.rows if row.query in finished)
+            merged = merged_rows(complete, self.shapes, self.numbers)
+            tables.append(result_table(merged, self.shapes, self.numbers, self.stream.time_type))
         open_rows = [row for row in self.rows if row.query not in finished]
         for totals in in_batches(self.chunks):
             done, others = _divided(totals, finished)
             tables.append(totals_table(done, self.shapes, units, self.numbers, self.stream.time_type))
             open_rows += partial_rows(others, self.shapes, units, self.numbers)
-        shown = one_table([one for one in tables if one.num_rows] or tables[:1], self.shapes)
+        nothing = (
+            [result_table([], self.shapes, self.numbers, self.stream.time_type)] if not tables else tables[:1]
+        )
+        shown = one_table([one for one in tables if one.num_rows] or nothing, self.shapes)
         return Part(shown, partial_table(open_rows), len(self.stream), decision_table(self.work.decisions))
 
 

@@ -119,8 +119,10 @@ def one_table(tables: Sequence[pa.Table], names: Iterable[str]) -> pa.Table:
 
     `names` are those of the queries, in order. Nothing is copied: the rows stay in pieces.
     """
+    if len(tables) == 1:
+        return tables[0]
     runs = _runs([one["query"] for one in tables], names)
-    if len(tables) == 1 or not runs:
+    if not runs:
         return tables[0]
     return pa.concat_tables([tables[number].slice(first, count) for number, first, count in runs])
 

@@ -181,5 +181,5 @@ def coded(array: Any) -> Any:
         import pyarrow.compute as pc
 
         if words.null_count == 0 and len(pc.unique(words)) == len(words):
-            return pa.DictionaryArray.from_arrays(array.indices.cast(pa.int32()), words)
+            return pa.DictionaryArray.from_arrays(array.indices.cast(pa.int32()), words, safe=False)
     return decoded(array).cast(pa.large_string()).dictionary_encode()

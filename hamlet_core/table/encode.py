@@ -277,7 +277,8 @@ class _Gathering:
                 f"column {self.frame.names[index]!r}: {reason} in {fault}", code=code, hint=_HINTS[code]
             )
         times, codes = _joined(self.times, np.int64), _joined(self.codes, np.int32)
-        order = self._order(times)
+        apart = not self.sequences and _ascending(times, np.greater)
+        order = None if apart else self._order(times)
         if order is not None:
             times, codes = times[order], codes[order]
         names = tuple(self.names)
@@ -290,6 +291,7 @@ class _Gathering:
             pa.int64() if self.frame.time_kind is Kind.TICK else TIMESTAMP_TYPE,
             self.frame.unit,
             self.frame.origin,
+            tied=not apart,
         )
         stream.columns.update(
             (name, Column(name, source.kind, source.scale, self._values(source, stream, order)))
@@ -303,7 +305,7 @@ class _Gathering:
             numbers = _one_array(self.sequences)
             last = numbers_of(numbers.is_null())
             return np.lexsort((filled(numbers), last, times))
-        if _ascending(times):
+        if _ascending(times, np.greater_equal):
             return None
         return np.argsort(times, kind="stable")
 
@@ -327,14 +329,16 @@ class _Gathering:
         return values if order is None else values.take(of_numbers(order))
 
 
-def _ascending(times: npt.NDArray[np.int64]) -> bool:
-    """Whether no time is less than the one before it; block by block, so that little memory is taken."""
+def _ascending(times: npt.NDArray[np.int64], compared: np.ufunc) -> bool:
+    """Whether each time compares so with the one before it; block by block, so that little memory is taken."""
     blocks = range(0, len(times), _STRIDE)
     return all(
         bool(
             np.all(
-                times[first + 1 : first + _STRIDE + 1]
-                >= times[first : first + _STRIDE][: len(times) - 1 - first]
+                compared(
+                    times[first + 1 : first + _STRIDE + 1],
+                    times[first : first + _STRIDE][: len(times) - 1 - first],
+                )
             )
         )
         for first in blocks

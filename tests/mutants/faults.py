@@ -183,6 +183,12 @@ FAULTS = (
         "",
     ),
     Fault(
+        "what events of the same type take is only counted (lanes)",
+        STEPS_OF_PREFIXES,
+        "            and all(source != step or types[target] != types[step] for target, source, _ in self.edges)\n",
+        "",
+    ),
+    Fault(
         "events that begin trends are forgotten when others have waited (lanes)",
         WAITING_PREFIXES,
         "waiting.integers[step, 0, lane] + places.begun[step]",
@@ -197,7 +203,7 @@ FAULTS = (
     Fault(
         "a run begins trends at the time of what follows it (lanes)",
         RUNS_OF_PREFIXES,
-        "while end > event and events.time[end - 1] == events.time[end]:",
+        "while fold.tied and end > event and events.time[end - 1] == events.time[end]:",
         "while False:",
     ),
     Fault(
@@ -227,8 +233,8 @@ FAULTS = (
     Fault(
         "who would be taken is passed over (lanes)",
         RUNS_OF_PREFIXES,
-        "and compared(operation, older, pairs.integers[newer, row])",
-        "and compared(operation, pairs.integers[newer, row], older)",
+        "if keys[row] ^ flipped > below and known[row]:",
+        "if keys[row] ^ flipped < below and known[row]:",
     ),
     Fault(
         "under next an event takes nothing (greta)",

@@ -142,17 +142,18 @@ def class_events(own: QueryClass, stream: Stream, text: str) -> ClassEvents:
         time, code = gather(frozen(stream.time), frozen(code), order)
         events = Events(frozen(time), frozen(code), frozen(bits), frozen(order))
     matched = len(events.code)
-    if foreign or masks:
+    if masks or (foreign and code is not stream.type_codes):
         matched = int(np.count_nonzero(events.code != DEAD))
     return ClassEvents(events, partitioning, codes, own.local.predicates, matched)
 
 
 def _codes(stream: Stream, codes: dict[str, int]) -> Any:
-    """The code of every event's type; the stream's own array where the numbers agree."""
-    table = np.array([codes.get(name, DEAD) for name in stream.type_names], np.int32)
-    if len(table) and np.array_equal(table, np.arange(len(table))):
+    """The code of every event's type; the stream's own array where the numbers agree of all types that occur."""
+    table = np.array([*(codes.get(name, DEAD) for name in stream.type_names), DEAD], np.int32)
+    same = int(np.argmin(table == np.arange(len(table))))
+    if same == len(table) - 1 or int(stream.type_codes.max(initial=-1)) < same:
         return stream.type_codes
-    return np.take(table, stream.type_codes) if len(table) else stream.type_codes
+    return np.take(table, stream.type_codes)
 
 
 def _without_dead(code: Any, codes: dict[str, int], masks: list[Mask], local: LocalPredicates) -> Any:

@@ -158,7 +158,16 @@ class _Shared:
         events, pairs = self.events.events, self.conditions.pairs
         parts = parts_of(jobs, self.crew.threads)
         found = fold_together(
-            steps, shape, lanes, events, pairs, _values(columns), parts, rows, crew=self.crew
+            steps,
+            shape,
+            lanes,
+            events,
+            pairs,
+            _values(columns),
+            parts,
+            rows,
+            tied=self.stream.tied,
+            crew=self.crew,
         )
         if found is None:
             return None

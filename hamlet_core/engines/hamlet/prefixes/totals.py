@@ -42,9 +42,11 @@ class Reading:
         groups: tuple[str, ...],
     ) -> Totals:
         """A row where there is a trend or a reach (SEMANTICS 11)."""
-        alive = self.found.there | self.found.reached.any(axis=1)
-        start = spec.origin + rows.index[alive] * spec.slide
         aliases = reaches(analysed)
+        alive: Any = self.found.there | self.found.reached.any(axis=1) if aliases else self.found.there
+        if alive.all():
+            alive = slice(None)  # no copies
+        start = spec.origin + rows.index[alive] * spec.slide
         return Totals(
             analysed.query.name,
             start,
@@ -68,7 +70,7 @@ class Reading:
         is_double, place = self.layout.places[part]
         if is_double:
             return self._doubles(self.found.doubles[alive, place])
-        taken = self.found.integers[alive, place]
+        taken = np.ascontiguousarray(self.found.integers[alive, place])
         if part.role in LATTICE:
             key = str(part.attribute), part.role
             return Extremes(values_of_keys(taken, self.columns.keys[key], self.stream.columns[key[0]]))

@@ -46,11 +46,12 @@ def fold_together(
     jobs: Sequence[Jobs],
     rows: int,
     *,
+    tied: bool,
     crew: Crew,
 ) -> list[Found] | None:
     """What is found of each query, by its lane; None where 64 bits cannot hold a number of one of them.
 
-    `jobs`: windows that different threads fold, and no two of which add to one row.
+    `jobs`: windows that different threads fold, and no two of which add to one row. `tied`: see `Fold`.
     """
     width = steps.starting.shape[1]
     found = _rows(shape, width, rows)
@@ -59,6 +60,7 @@ def fold_together(
         begin, room, state = 0, ROOM, FULL
         while state == FULL:
             fold = Fold(
+                tied,
                 steps,
                 events,
                 pairs,

@@ -47,6 +47,7 @@ from hamlet_core.engines.hamlet.prefixes.lanes.waiting import (
     touch,
 )
 from hamlet_core.engines.hamlet.prefixes.tables import DONE, FULL, LOST, MOST, NEUTRAL, NO_TIME
+from hamlet_core.predicates.pair_tables import Operation
 
 
 @compiled
@@ -64,12 +65,16 @@ def fold_lanes(fold: Fold, jobs: Jobs, found: LaneRows, begin: int) -> Any:
 @compiled_inline
 def _fold(fold: Fold, first: int, last: int) -> int:
     """One window: how it went."""
-    steps, events = fold.steps, fold.events
+    events = fold.events
     _reset(fold)
     event = first
     while event < last:
-        time, after, fresh = events.time[event], event + 1, 0
-        while after < last and events.time[after] == time:
+        if event + 1 < last and events.code[event + 1] == events.code[event]:
+            event = pass_over(fold, event, last)
+            if event == last:
+                break
+        after, fresh = event + 1, 0
+        while fold.tied and after < last and events.time[after] == events.time[event]:
             after += 1
         for one in range(event, after):
             fresh = _arrive(fold, one, fresh, events.time[first])
@@ -80,9 +85,6 @@ def _fold(fold: Fold, first: int, last: int) -> int:
             if state != DONE:
                 return int(state)
         event = after
-        calm = not fresh or steps.counted[fold.fresh.step[0]]
-        if calm and event < last and events.code[event] == events.code[event - 1]:
-            event = pass_over(fold, event, last)
     return int(DONE)
 
 
@@ -139,10 +141,10 @@ def _arrive_at(fold: Fold, event: int, step: int, fresh: int, base: int) -> int:
     """The same at one step."""
     steps, waiting, new = fold.steps, fold.fresh, fresh
     alive = steps.start[step]
-    time, row = fold.events.time[event], row_of(fold.events, event)
+    row = row_of(fold.events, event)
     if alive:
         clear(steps, waiting, new)
-        _begin(steps, waiting, new, step, time, base)
+        _begin(fold, new, step, event, base)
     waiting.alive[new] = alive
     lanes, fits = _follow_all(fold, step, new, row)
     if not fits:
@@ -155,19 +157,20 @@ def _arrive_at(fold: Fold, event: int, step: int, fresh: int, base: int) -> int:
         if not _gather(steps, fold.values, waiting, new, effect, row):
             return -LOST
     fold.trends.reached[step] |= alive
-    if alive & steps.ends[step] and not _end(fold, new, step, time, base):
+    if alive & steps.ends[step] and not _end(fold, new, step, event, base):
         return -LOST
     return fresh if steps.kind[step] == LAST else fresh + 1
 
 
 @compiled_inline
-def _begin(steps: Steps, fresh: Prefixes, new: int, step: int, time: int, base: int) -> None:
+def _begin(fold: Fold, new: int, step: int, event: int, base: int) -> None:
     """Put the empty prefix into the lanes in which a trend may begin with the event."""
-    integers, times = fresh.integers, steps.times
+    steps, integers, times = fold.steps, fold.fresh.integers, fold.steps.times
     for lane in range(integers.shape[2]):
         if steps.starting[step, lane]:
             integers[new, 0, lane] = 1
     if times[L_LATEST] >= 0:
+        time = fold.events.time[event]
         for lane in range(integers.shape[2]):
             if steps.starting[step, lane]:
                 integers[new, times[L_LATEST], lane] = -time
@@ -175,7 +178,7 @@ def _begin(steps: Steps, fresh: Prefixes, new: int, step: int, time: int, base: 
     if times[L_OFFSETS] >= 0:
         for lane in range(integers.shape[2]):
             if steps.starting[step, lane]:
-                integers[new, times[L_OFFSETS], lane] = time - base
+                integers[new, times[L_OFFSETS], lane] = fold.events.time[event] - base
 
 
 @compiled_inline
@@ -214,15 +217,15 @@ def _follow(fold: Fold, edge: int, new: int, row: int) -> Any:
 def _follow_heap(fold: Fold, edge: int, new: int, row: int) -> Any:
     """The same of a heap, whose condition is asked as long as it holds: below a prefix it does not take are no others."""
     steps, waiting, places = fold.steps, fold.waiting, fold.places
-    source, condition = steps.edge_source[edge], steps.edge_condition[edge]
-    found, fits, left = np.uint64(0), True, 0
-    if places.size[source]:
+    source, found, fits, left = steps.edge_source[edge], np.uint64(0), True, 0
+    most, known = _most_taken(fold, edge, row)
+    if places.size[source] and known:
         places.todo[0], left = 0, 1
     while left and fits:
         left -= 1
         place = places.todo[left]
         slot = places.slot[source, place]
-        if holds(fold.pairs, condition, waiting.row[slot], row):
+        if waiting.known[slot] and waiting.key[slot] <= most:
             for below in range(2 * place + 1, min(2 * place + 3, places.size[source])):
                 places.todo[left] = below
                 left += 1
@@ -233,6 +236,21 @@ def _follow_heap(fold: Fold, edge: int, new: int, row: int) -> Any:
                 touch(places, source)
                 fits = _prolong(fold, edge, slot, new)
     return found, fits
+
+
+@compiled_inline
+def _most_taken(fold: Fold, edge: int, row: int) -> Any:
+    """(the largest key that an event takes from a heap, whether it takes any)"""
+    steps, pairs = fold.steps, fold.pairs
+    at = pairs.starts[steps.edge_condition[edge]]
+    operation, newer = pairs.code[at, 0], pairs.code[at, 2]
+    key, known = pairs.integers[newer, row], pairs.integer_valid[newer, row]
+    if steps.falling[steps.edge_source[edge]]:
+        key = ~key
+    if operation in (Operation.REQUIRE_LESS, Operation.REQUIRE_GREATER):
+        known = known and key != -(2**63)
+        key -= known
+    return key, known
 
 
 @compiled_inline
@@ -305,7 +323,7 @@ def _gather(steps: Steps, values: Values, fresh: Prefixes, new: int, effect: int
 
 
 @compiled_inline
-def _end(fold: Fold, new: int, step: int, time: int, base: int) -> bool:
+def _end(fold: Fold, new: int, step: int, event: int, base: int) -> bool:
     """Add the trends that end with a new prefix; False where a number is too large."""
     steps, fresh, trends = fold.steps, fold.fresh, fold.trends
     ended = fresh.alive[new] & steps.ends[step]
@@ -314,7 +332,7 @@ def _end(fold: Fold, new: int, step: int, time: int, base: int) -> bool:
     if steps.times[L_LATEST] >= 0:
         for lane in range(fresh.integers.shape[2]):
             if bit_of(ended, lane):
-                fits = _last(steps, fresh, trends, new, lane, time, base) and fits
+                fits = _last(steps, fresh, trends, new, lane, fold.events.time[event], base) and fits
     return bool(fits)
 
 

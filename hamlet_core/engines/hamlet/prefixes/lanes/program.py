@@ -271,8 +271,10 @@ class StepBuilder:
 
     def _counts(self, step: int, shape: Shape) -> bool:
         """Whether the number of events that stand at a step is all that is known of what waits in its pile."""
+        types = [key[0] for key in self.steps]
         return (
             all(target != step for target, _, _ in self.edges)
+            and all(source != step or types[target] != types[step] for target, source, _ in self.edges)
             and all(at != step for at, _, _, _ in self.effects)
             and not self.ends[step]
             and max(shape.times[L_LATEST], shape.times[L_OFFSETS]) < 0

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from hamlet_core.engines.hamlet.automaton.condition_arithmetic import compared
+from typing import Any
+
+import numpy as np
+
 from hamlet_core.engines.hamlet.input.frame import Events
-from hamlet_core.engines.hamlet.input.reading import row_of
 from hamlet_core.engines.hamlet.jit.decorators import compiled_inline
 from hamlet_core.engines.hamlet.prefixes.lanes.tables import HEAP, PILE, Fold
 from hamlet_core.engines.hamlet.prefixes.lanes.waiting import expire
+from hamlet_core.predicates.pair_tables import Operation
+
+ONE, BLOCK = np.uint64(1), np.uint64(16)
+"""Events that are looked at in one step, in vector registers."""
 
 
 @compiled_inline
-def pass_over(fold: Fold, event: int, last: int) -> int:
-    """The first event, from one of a new time stamp on, that has to be looked at by itself; `last` if there is none.
-
-    The event before it has the same type: if such events took what they begin, some of that would wait now.
-    """
+def pass_over(fold: Fold, event: int, last: int) -> Any:
+    """The first event, from one of a new time stamp on, that has to be looked at by itself; `last` if there is none."""
     steps, places, code = fold.steps, fold.places, fold.events.code[event] + 1
     beginning, live, found = False, 0, 0
     for place in range(steps.code_first[code], steps.code_first[code + 1]):
@@ -50,20 +53,32 @@ def _may_follow(fold: Fold, edge: int) -> bool:
 
 
 @compiled_inline
-def _end_of_run(events: Events, event: int, last: int) -> int:
+def _end_of_run(events: Events, event: int, last: int) -> Any:
     """Where the events of one type end."""
-    code = events.code[event]
-    while event < last and events.code[event] == code:
-        event += 1
-    return event
+    code, place, stop = events.code[event], np.uint64(event), np.uint64(last)
+    while place + BLOCK <= stop:
+        different = np.int32(0)
+        for one in range(BLOCK):
+            different |= events.code[place + one] ^ code
+        if different:
+            break
+        place += BLOCK
+    while place < stop and events.code[place] == code:
+        place += ONE
+    return np.int64(place)
 
 
 @compiled_inline
-def _begin_run(fold: Fold, event: int, last: int) -> int:
-    """Count the trends that events of one type begin, up to the last time stamp of the run: others may have that, too."""
+def _begin_run(fold: Fold, event: int, last: int) -> Any:
+    """Count the trends that events of one type begin.
+
+    Up to the last time stamp of the run, if that may be the time of others, too, or what begins then waits for the next.
+    """
     steps, places, events = fold.steps, fold.places, fold.events
-    end = _end_of_run(events, event, last) - 1
-    while end > event and events.time[end - 1] == events.time[end]:
+    end = _end_of_run(events, event, last)
+    if steps.contiguous or fold.tied:
+        end -= 1
+    while fold.tied and end > event and events.time[end - 1] == events.time[end]:
         end -= 1
     if end == event:
         return event
@@ -82,18 +97,32 @@ def _begin_run(fold: Fold, event: int, last: int) -> int:
 
 
 @compiled_inline
-def _until_taken(fold: Fold, edge: int, event: int, last: int) -> int:
+def _until_taken(fold: Fold, edge: int, event: int, last: int) -> Any:
     """The first event of the run that takes what is the first to be taken from a heap."""
     waiting, pairs, events, code = fold.waiting, fold.pairs, fold.events, fold.events.code[event]
     top = fold.places.slot[fold.steps.edge_source[edge], 0]
     if not waiting.known[top]:
         return _end_of_run(events, event, last)
     at = pairs.starts[fold.steps.edge_condition[edge]]
-    operation, newer = pairs.code[at, 0], pairs.code[at, 2]
-    older = pairs.integers[pairs.code[at, 1], waiting.row[top]]
-    while event < last and events.code[event] == code:
-        row = row_of(events, event)
-        if pairs.integer_valid[newer, row] and compared(operation, older, pairs.integers[newer, row]):
+    flipped = -1 if fold.steps.falling[fold.steps.edge_source[edge]] else 0
+    below = waiting.key[top]
+    if pairs.code[at, 0] in (Operation.REQUIRE_AT_MOST, Operation.REQUIRE_AT_LEAST):
+        if below == -(2**63):
             return event
-        event += 1
-    return event
+        below -= 1
+    keys, known = pairs.integers[pairs.code[at, 2]], pairs.integer_valid[pairs.code[at, 2]]
+    place, stop = np.uint64(event), np.uint64(last)
+    while not events.row.shape[0] and place + BLOCK <= stop:
+        different, most = np.int32(0), below
+        for one in range(BLOCK):
+            different |= events.code[place + one] ^ code
+            most = max(most, keys[place + one] ^ flipped)
+        if different or most > below:
+            break
+        place += BLOCK
+    while place < stop and events.code[place] == code:
+        row = place if not events.row.shape[0] else np.uint64(events.row[place])
+        if keys[row] ^ flipped > below and known[row]:
+            break
+        place += ONE
+    return np.int64(place)

@@ -57,7 +57,7 @@ class Steps(NamedTuple):
     falling: Any
     counted: Any
     """boolean[step]: whether all that is known of what waits there is how many events have begun trends: it is a PILE, nothing
-    comes before, nothing is gathered, and no trend ends.
+    comes before, nothing is gathered, no trend ends, and no event of the same type comes next.
     """
     effect_first: Any
     """int64[step + 1]: where begins what an event there adds."""
@@ -138,6 +138,8 @@ class Trends(NamedTuple):
 class Fold(NamedTuple):
     """What a fold reads, and the room it has."""
 
+    tied: bool
+    """Whether events of a partition may have one time: else no time is looked at that nobody asks for."""
     steps: Steps
     events: Any
     """See `input.frame.Events`."""

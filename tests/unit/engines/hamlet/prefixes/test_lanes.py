@@ -67,10 +67,10 @@ def test_rows_that_would_take_too_much_room_are_folded_with_fewer_lanes(monkeypa
     counted: list[int] = []
     right = folding.fold_together
 
-    def watched(steps, shape, lanes, *rest, crew):
+    def watched(steps, shape, lanes, *rest, **options):
         ran.append(len(lanes))
         counted.append(rest[-1])
-        return right(steps, shape, lanes, *rest, crew=crew)
+        return right(steps, shape, lanes, *rest, **options)
 
     monkeypatch.setattr(folding, "fold_together", watched)
     before = rows(text, table)
@@ -173,9 +173,9 @@ def test_the_folds_that_explain_names_are_those_that_run(monkeypatch):
     ran: list[list[int]] = []
     right = folding.fold_together
 
-    def watched(steps, shape, lanes, *rest, crew):
+    def watched(steps, shape, lanes, *rest, **options):
         ran.append(list(lanes))
-        return right(steps, shape, lanes, *rest, crew=crew)
+        return right(steps, shape, lanes, *rest, **options)
 
     monkeypatch.setattr(folding, "fold_together", watched)
     found = rows(text, stream(Random(8), 80))
