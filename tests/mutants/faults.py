@@ -197,7 +197,7 @@ FAULTS = (
     Fault(
         "nothing is in a pile of which events have only been counted (lanes)",
         WAITING_PREFIXES,
-        "not waiting.alive[step] and not places.begun[step]\n",
+        "not fold.waiting.alive[step] and not places.begun[step]\n",
         "False\n",
     ),
     Fault(
