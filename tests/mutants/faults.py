@@ -203,8 +203,14 @@ FAULTS = (
     Fault(
         "a run begins trends at the time of what follows it (lanes)",
         RUNS_OF_PREFIXES,
-        "while fold.tied and end > event and events.time[end - 1] == events.time[end]:",
-        "while False:",
+        "    while fold.tied and end > event and events.time[end - 1] == events.time[end]:",
+        "    while False:",
+    ),
+    Fault(
+        "contiguous forgets who waits for the last time of a run (lanes)",
+        RUNS_OF_PREFIXES,
+        "if steps.contiguous and fold.tied and end > event:",
+        "if False:",
     ),
     Fault(
         "a run begins one trend (lanes)",

@@ -72,7 +72,8 @@ def _end_of_run(events: Events, event: int, last: int) -> Any:
 def _begin_run(fold: Fold, event: int, last: int) -> Any:
     """Count the trends that events of one type begin.
 
-    Up to the last time stamp of the run, if that may be the time of others, too, or what begins then waits for the next.
+    Up to the last time stamp of the run, if that may be the time of others, too, or what begins then waits for the next; under
+    contiguous up to the one before, if it is both.
     """
     steps, places, events = fold.steps, fold.places, fold.events
     end = _end_of_run(events, event, last)
@@ -80,6 +81,12 @@ def _begin_run(fold: Fold, event: int, last: int) -> Any:
         end -= 1
     while fold.tied and end > event and events.time[end - 1] == events.time[end]:
         end -= 1
+    if (
+        steps.contiguous and fold.tied and end > event
+    ):  # others at the last time stamp may take what begins at the one before
+        end -= 1
+        while end > event and events.time[end - 1] == events.time[end]:
+            end -= 1
     if end == event:
         return event
     if steps.contiguous:

@@ -131,6 +131,15 @@ def test_one_query_beyond_64_bits_does_not_take_the_others_along():
     assert execute(text, table, schema=SCHEMA, **EXACT).counters.kernel_events > 0
 
 
+@pytest.mark.parametrize("mode", ["next", "contiguous"])
+def test_the_end_of_a_run_may_have_the_time_of_what_takes_the_event_before(mode):
+    table = pa.table({"time": [1, 2, 3, 4, 4, 5], "type": list("AAAABB")})
+    text = f"RETURN COUNT(*), REACH(b) PATTERN SEQ(A a, B b) SEMANTICS {mode} WITHIN 1 h"
+    trends = {"next": "4", "contiguous": "2"}[mode]
+    assert [row["exact"] for row in rows(text, table, **EXACT)] == [trends, "1"]
+    assert rows(text, table, **EXACT) == rows(text, table, engine="greta", **EXACT)
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
