@@ -81,10 +81,8 @@ def _begin_run(fold: Fold, event: int, last: int) -> Any:
         end -= 1
     while fold.tied and end > event and events.time[end - 1] == events.time[end]:
         end -= 1
-    if (
-        steps.contiguous and fold.tied and end > event
-    ):  # others at the last time stamp may take what begins at the one before
-        end -= 1
+    if steps.contiguous and fold.tied and end > event:
+        end -= 1  # others at the last time stamp may take what begins at the one before
         while end > event and events.time[end - 1] == events.time[end]:
             end -= 1
     if end == event:
