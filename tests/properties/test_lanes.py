@@ -144,8 +144,12 @@ BEGUN = (
     "SEQ(A a, C c?, B b+)",
     "SEQ(A a, B b, A e)",
     "SEQ(A a, A e, B b+)",
+    "SEQ(B b+, A a)",
+    "SEQ(B b, A a+)",
+    "SEQ(C c, A a+, B b+)",
+    "A a+",
 )
-"""Trends that an A begins, of which a count may be all that is known until something follows."""
+"""Trends that an A begins, of which a count may be all that is known until something follows; and others that A goes on."""
 OF_RUNS = ("COUNT(*)", "COUNT(b)", "SUM(b.x)", "MIN(b.y)", "REACH(a)", "REACH(b)", "COUNT(PARTITIONS)")
 KEPT_OF_BEGINNINGS = ("SUM(a.x)", "MAX(DURATION)", "COUNT(DISJOINT)")
 
@@ -178,18 +182,21 @@ def test_runs_of_one_type(mode, seed):
     random = Random(f"runs {mode} {seed}")
     sign = random.choice("<>")
     comparisons = [
-        f"b.x {sign} NEXT(b).x",
-        f"b.x {sign}= NEXT(b).x",
-        f"b.x {sign} NEXT(b).y",
-        "b.x = NEXT(b).x",
+        f"e.x {sign} NEXT(e).x",
+        f"e.x {sign}= NEXT(e).x",
+        f"e.x {sign} NEXT(e).y",
+        "e.x = NEXT(e).x",
     ]
     lines: list[str] = []
     while len(lines) < random.choice([1, 2, 6]):
         wanted = [*random.sample(OF_RUNS, 3), *random.sample(KEPT_OF_BEGINNINGS, random.choice([0, 0, 0, 1]))]
-        drawn = [(0.5, "[k]"), (0.6, random.choice(comparisons)), (0.2, "a.x > 1"), (0.2, "b.y < 3")]
+        pattern = random.choice(BEGUN)
+        repeated = random.choice([alias for alias in "abc" if f"{alias}+" in pattern] or ["b"])
+        compared = random.choice(comparisons).replace("e.", f"{repeated}.").replace("(e)", f"({repeated})")
+        drawn = [(0.5, "[k]"), (0.6, compared), (0.2, "a.x > 1"), (0.2, "b.y < 3")]
         where = " AND ".join(condition for often, condition in drawn if random.random() < often)
         text = (
-            f"q{len(lines)}: RETURN {', '.join(wanted)} PATTERN {random.choice(BEGUN)} SEMANTICS {mode} "
+            f"q{len(lines)}: RETURN {', '.join(wanted)} PATTERN {pattern} SEMANTICS {mode} "
             f"{'WHERE' if where else ''} {where} WITHIN {random.choice([20, 1000])} s"
         )
         try:

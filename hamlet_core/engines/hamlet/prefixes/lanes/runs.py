@@ -33,7 +33,7 @@ def pass_over(fold: Fold, event: int, last: int) -> Any:
                 live, found = live + 1, edge
     if not live and beginning:
         return _begin_run(fold, event, last)
-    if steps.contiguous and places.count[0]:
+    if beginning or (steps.contiguous and places.count[0]):
         return event
     if not live:
         return _end_of_run(fold.events, event, last)
