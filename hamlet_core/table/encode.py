@@ -291,8 +291,9 @@ class _Gathering:
             pa.int64() if self.frame.time_kind is Kind.TICK else TIMESTAMP_TYPE,
             self.frame.unit,
             self.frame.origin,
-            tied=not apart,
         )
+        if apart:
+            vars(stream)["tied"] = False  # as looking for it would find
         stream.columns.update(
             (name, Column(name, source.kind, source.scale, self._values(source, stream, order)))
             for name, source in self.sources.items()

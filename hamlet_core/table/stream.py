@@ -72,8 +72,7 @@ class Stream:
     unit 1). The type of an event is `type_names[type_codes[row]]` (int32); names differ, and some may never occur.
     `row_numbers` (int64) are those of the input, from 0. `time_type` is int64, or timestamp[us, UTC] for timestamps
     and dates: the type of window bounds in results. `times`, `types` and `rows` are the same as lists, made when
-    asked for. `selection` is None where the row numbers just count, from `offset` on. `tied` is False where no two events are
-    known to have one time.
+    asked for. `selection` is None where the row numbers just count, from `offset` on.
     """
 
     time: npt.NDArray[np.int64]
@@ -85,7 +84,6 @@ class Stream:
     unit: int
     origin: int
     offset: int = 0
-    tied: bool = True
 
     def __len__(self) -> int:
         return len(self.time)
@@ -102,6 +100,11 @@ class Stream:
         """`time` as a list."""
         times: list[int] = self.time.tolist()
         return times
+
+    @cached_property
+    def tied(self) -> bool:
+        """Whether two events, which stand in the order of their times, have one time."""
+        return bool((self.time[1:] == self.time[:-1]).any())
 
     @cached_property
     def types(self) -> list[str]:

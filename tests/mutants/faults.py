@@ -26,11 +26,12 @@ BURSTS, PROGRAM = "engines/hamlet/bursts/kernel.py", "engines/hamlet/bursts/prog
 COEFFICIENTS, LANES = "engines/hamlet/bursts/coefficients.py", "engines/hamlet/bursts/blocks.py"
 NEGATIONS, WINDOWS = "engines/hamlet/bursts/negation.py", "engines/hamlet/bursts/windows.py"
 PREFIXES, TABLES_OF_PREFIXES = "engines/hamlet/prefixes/kernel.py", "engines/hamlet/prefixes/program.py"
-LANES_OF_PREFIXES, WAITING_PREFIXES, STEPS_OF_PREFIXES, RUNS_OF_PREFIXES = (
+LANES_OF_PREFIXES, WAITING_PREFIXES, STEPS_OF_PREFIXES, RUNS_OF_PREFIXES, ENDS_OF_PREFIXES = (
     "engines/hamlet/prefixes/lanes/kernel.py",
     "engines/hamlet/prefixes/lanes/waiting.py",
     "engines/hamlet/prefixes/lanes/program.py",
     "engines/hamlet/prefixes/lanes/runs.py",
+    "engines/hamlet/prefixes/lanes/ending.py",
 )
 EVENTS, TREES = "engines/hamlet/events/kernel.py", "engines/hamlet/automaton/trees.py"
 SETS, GAPS, PATHS = (
@@ -113,7 +114,7 @@ FAULTS = (
     Fault(
         "the largest are taken first, whatever the comparison (lanes)",
         WAITING_PREFIXES,
-        "~key if steps.falling[step] else key",
+        "~key if fold.steps.falling[step] else key",
         "~key",
     ),
     Fault(
@@ -136,19 +137,19 @@ FAULTS = (
     ),
     Fault(
         "trends end in all lanes (lanes)",
-        LANES_OF_PREFIXES,
-        "(integers[new, part, lane] if has[step, lane] else 0)",
-        "integers[new, part, lane]",
+        ENDS_OF_PREFIXES,
+        "(integers[one, part, lane] if has[step, lane] else 0)",
+        "integers[one, part, lane]",
     ),
     Fault(
         "trends that touch follow one another (lanes)",
-        LANES_OF_PREFIXES,
+        ENDS_OF_PREFIXES,
         "if latest > trends.free[lane]:",
         "if latest >= trends.free[lane]:",
     ),
     Fault(
         "a duration ends where the window begins (lanes)",
-        LANES_OF_PREFIXES,
+        ENDS_OF_PREFIXES,
         "lane], time - base\n",
         "lane], time\n",
     ),
@@ -203,19 +204,19 @@ FAULTS = (
     Fault(
         "a run begins trends at the time of what follows it (lanes)",
         RUNS_OF_PREFIXES,
-        "    while fold.tied and end > event and events.time[end - 1] == events.time[end]:",
+        "    while fold.tied and stop > event and events.time[stop - 1] == events.time[stop]:",
         "    while False:",
     ),
     Fault(
         "contiguous forgets who waits for the last time of a run (lanes)",
         RUNS_OF_PREFIXES,
-        "if steps.contiguous and fold.tied and end > event:",
+        "if steps.contiguous and fold.tied and stop > event:",
         "if False:",
     ),
     Fault(
         "a run begins one trend (lanes)",
         RUNS_OF_PREFIXES,
-        "places.begun[step] += end - event",
+        "places.begun[step] += stop - event",
         "places.begun[step] += 1",
     ),
     Fault(
@@ -227,20 +228,50 @@ FAULTS = (
     Fault(
         "contiguous passes over what comes next (lanes)",
         RUNS_OF_PREFIXES,
-        "    if steps.contiguous and places.count[0]:\n        return event\n",
-        "",
+        "if beginning or live > 1 or (steps.contiguous and places.count[0]):",
+        "if beginning or live > 1:",
     ),
     Fault(
         "what waits on is not asked where something else is in order (lanes)",
         RUNS_OF_PREFIXES,
-        "if live == 1 and",
-        "if live and",
+        "if beginning or live > 1 or (",
+        "if beginning or (",
     ),
     Fault(
         "who would be taken is passed over (lanes)",
         RUNS_OF_PREFIXES,
         "if keys[row] ^ flipped > below and known[row]:",
         "if keys[row] ^ flipped < below and known[row]:",
+    ),
+    Fault(
+        "an event takes the first of a heap only, in its place (lanes)",
+        RUNS_OF_PREFIXES,
+        "if waiting.known[below] and waiting.key[below] <= most:",
+        "if False:",
+    ),
+    Fault(
+        "what goes on in its place does so in all lanes (lanes)",
+        RUNS_OF_PREFIXES,
+        "waiting.alive[top] & ~steps.edge_lanes[edge] or",
+        "",
+    ),
+    Fault(
+        "what goes on in its place does so whatever the predicate says (lanes)",
+        RUNS_OF_PREFIXES,
+        " or not holds_bit(fold.events, event, steps.bit[source])",
+        "",
+    ),
+    Fault(
+        "what goes on in its place is taken for its old key (lanes)",
+        RUNS_OF_PREFIXES,
+        "sink(fold.places, waiting, step, 0)",
+        "",
+    ),
+    Fault(
+        "what goes on in its place gathers nothing (lanes)",
+        RUNS_OF_PREFIXES,
+        "gather(fold, waiting, top, step, row) and ",
+        "",
     ),
     Fault(
         "under next an event takes nothing (greta)",

@@ -6,6 +6,7 @@ import decimal
 import pickle
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
@@ -604,3 +605,14 @@ def test_shuffling_the_input_changes_only_the_order_of_ties() -> None:
     assert sorted(zip(plain.times, plain.columns["v"].values, strict=True)) == sorted(
         zip(mixed.times, mixed.columns["v"].values, strict=True)
     )
+
+
+@pytest.mark.parametrize(
+    ("times", "tied"), [([], False), ([4], False), ([1, 2, 5], False), ([5, 1, 2], False), ([1, 5, 1], True)]
+)
+def test_a_stream_knows_whether_events_have_one_time(times: list[int], *, tied: bool) -> None:
+    stream = encoded(pa.table({"time": pa.array(times, pa.int64()), "type": ["A"] * len(times)}))
+    assert stream.tied == tied
+    assert pickle.loads(pickle.dumps(stream)).tied == tied
+    twice = [time for time in times for _ in range(2)]
+    assert replace(stream, time=np.array(twice, np.int64)).tied == bool(times)

@@ -16,22 +16,18 @@ from hamlet_core.engines.hamlet.automaton.conditions import holds
 from hamlet_core.engines.hamlet.input.frame import Jobs
 from hamlet_core.engines.hamlet.input.reading import bit_of, holds_bit, row_of
 from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_inline
-from hamlet_core.engines.hamlet.numbers.arenas import Values
+from hamlet_core.engines.hamlet.prefixes.lanes.ending import end, gather
 from hamlet_core.engines.hamlet.prefixes.lanes.runs import pass_over
 from hamlet_core.engines.hamlet.prefixes.lanes.tables import (
     HEAP,
     L_EARLIEST,
-    L_LASTING,
     L_LATEST,
-    L_LONGEST,
     L_OFFSETS,
-    L_SHORTEST,
     LAST,
     PILE,
     Fold,
     LaneRows,
     Places,
-    Prefixes,
     Steps,
     Trends,
 )
@@ -42,12 +38,12 @@ from hamlet_core.engines.hamlet.prefixes.lanes.waiting import (
     clear,
     copy_all,
     is_within,
+    most_taken,
     pile_up,
     settle,
     touch,
 )
-from hamlet_core.engines.hamlet.prefixes.tables import DONE, FULL, LOST, MOST, NEUTRAL, NO_TIME
-from hamlet_core.predicates.pair_tables import Operation
+from hamlet_core.engines.hamlet.prefixes.tables import DONE, FULL, LOST, NEUTRAL, NO_TIME
 
 
 @compiled
@@ -70,7 +66,9 @@ def _fold(fold: Fold, first: int, last: int) -> int:
     event = first
     while event < last:
         if event + 1 < last and events.code[event + 1] == events.code[event]:
-            event = pass_over(fold, event, last)
+            event = pass_over(fold, event, last, events.time[first])
+            if event < 0:
+                return int(LOST)
             if event == last:
                 break
         after, fresh = event + 1, 0
@@ -153,11 +151,8 @@ def _arrive_at(fold: Fold, event: int, step: int, fresh: int, base: int) -> int:
     if not alive:
         return fresh
     waiting.step[new], waiting.row[new] = step, row
-    for effect in range(steps.effect_first[step], steps.effect_first[step + 1]):
-        if not _gather(steps, fold.values, waiting, new, effect, row):
-            return -LOST
     fold.trends.reached[step] |= alive
-    if alive & steps.ends[step] and not _end(fold, new, step, event, base):
+    if not gather(fold, waiting, new, step, row) or not end(fold, waiting, new, step, event, base):
         return -LOST
     return fresh if steps.kind[step] == LAST else fresh + 1
 
@@ -218,7 +213,7 @@ def _follow_heap(fold: Fold, edge: int, new: int, row: int) -> Any:
     """The same of a heap, whose condition is asked as long as it holds: below a prefix it does not take are no others."""
     steps, waiting, places = fold.steps, fold.waiting, fold.places
     source, found, fits, left = steps.edge_source[edge], np.uint64(0), True, 0
-    most, known = _most_taken(fold, edge, row)
+    most, known = most_taken(fold, edge, row)
     if places.size[source] and known:
         places.todo[0], left = 0, 1
     while left and fits:
@@ -236,21 +231,6 @@ def _follow_heap(fold: Fold, edge: int, new: int, row: int) -> Any:
                 touch(places, source)
                 fits = _prolong(fold, edge, slot, new)
     return found, fits
-
-
-@compiled_inline
-def _most_taken(fold: Fold, edge: int, row: int) -> Any:
-    """(the largest key that an event takes from a heap, whether it takes any)"""
-    steps, pairs = fold.steps, fold.pairs
-    at = pairs.starts[steps.edge_condition[edge]]
-    operation, newer = pairs.code[at, 0], pairs.code[at, 2]
-    key, known = pairs.integers[newer, row], pairs.integer_valid[newer, row]
-    if steps.falling[steps.edge_source[edge]]:
-        key = ~key
-    if operation in (Operation.REQUIRE_LESS, Operation.REQUIRE_GREATER):
-        known = known and key != -(2**63)
-        key -= known
-    return key, known
 
 
 @compiled_inline
@@ -295,90 +275,6 @@ def _prolong(fold: Fold, edge: int, slot: int, new: int) -> bool:
 def _take(places: Places, step: int, lanes: Any) -> None:
     places.taken[step] |= lanes
     touch(places, step)
-
-
-@compiled_inline
-def _gather(steps: Steps, values: Values, fresh: Prefixes, new: int, effect: int, row: int) -> bool:
-    """Let the lanes of a new prefix take what an effect adds; False where a number is too large."""
-    part, column, kind = steps.effect_part[effect], steps.effect_column[effect], steps.effect_kind[effect]
-    fits = True
-    for lane in range(steps.effect_has.shape[1]):
-        if not steps.effect_has[effect, lane] or not bit_of(fresh.alive[new], lane):
-            continue
-        count = fresh.integers[new, 0, lane]
-        if kind == 2:
-            fresh.doubles[new, part, lane] += count * values.doubles[column, row]
-        elif kind == 1:
-            fresh.integers[new, part, lane] = min(
-                fresh.integers[new, part, lane], values.integers[column, row]
-            )
-        else:
-            value = 1 if column < 0 else values.integers[column, row]
-            fits = fits and abs(float(count) * float(value)) < MOST
-            if fits:
-                total = fresh.integers[new, part, lane] + count * value
-                fits = abs(total) < MOST
-                fresh.integers[new, part, lane] = total
-    return fits
-
-
-@compiled_inline
-def _end(fold: Fold, new: int, step: int, event: int, base: int) -> bool:
-    """Add the trends that end with a new prefix; False where a number is too large."""
-    steps, fresh, trends = fold.steps, fold.fresh, fold.trends
-    ended = fresh.alive[new] & steps.ends[step]
-    trends.there[0] |= ended
-    fits = _add_trends(steps, fresh, trends, new, step)
-    if steps.times[L_LATEST] >= 0:
-        for lane in range(fresh.integers.shape[2]):
-            if bit_of(ended, lane):
-                fits = _last(steps, fresh, trends, new, lane, fold.events.time[event], base) and fits
-    return bool(fits)
-
-
-@compiled_inline
-def _add_trends(steps: Steps, fresh: Prefixes, trends: Trends, new: int, step: int) -> bool:
-    """What a new prefix has gathered, in the lanes in which a trend may end at the step."""
-    times, integers, has, mask = steps.times, fresh.integers, steps.ending, np.uint64(0)
-    for part in range(integers.shape[1]):
-        if part in (times[L_LATEST], times[L_EARLIEST], times[L_OFFSETS]):
-            continue
-        if steps.least[part]:
-            for lane in range(integers.shape[2]):
-                if has[step, lane]:
-                    trends.integers[part, lane] = min(trends.integers[part, lane], integers[new, part, lane])
-        else:
-            for lane in range(integers.shape[2]):
-                total = trends.integers[part, lane] + (integers[new, part, lane] if has[step, lane] else 0)
-                mask |= beyond(total)
-                trends.integers[part, lane] = total
-    for part in range(fresh.doubles.shape[1]):
-        for lane in range(fresh.doubles.shape[2]):
-            if has[step, lane]:
-                trends.doubles[part, lane] += fresh.doubles[new, part, lane]
-    return bool(is_within(mask))
-
-
-@compiled_inline
-def _last(steps: Steps, fresh: Prefixes, trends: Trends, new: int, lane: int, time: int, base: int) -> bool:
-    """What the trends of a lane last that end with a new prefix, and whether one follows those that are over."""
-    times, integers = steps.times, fresh.integers
-    latest, earliest = -integers[new, times[L_LATEST], lane], integers[new, times[L_EARLIEST], lane]
-    if latest > trends.free[lane]:
-        trends.free[lane] = time
-        trends.disjoint[lane] += 1
-    shortest, longest, lasting = times[L_SHORTEST], times[L_LONGEST], times[L_LASTING]
-    if shortest >= 0:
-        trends.integers[shortest, lane] = min(trends.integers[shortest, lane], time - latest)
-    if longest >= 0:
-        trends.integers[longest, lane] = min(trends.integers[longest, lane], earliest - time)
-    if lasting < 0:
-        return True
-    count, since = integers[new, 0, lane], time - base
-    if float(count) * float(since) >= MOST:
-        return False
-    trends.integers[lasting, lane] += count * since - integers[new, times[L_OFFSETS], lane]
-    return bool(abs(trends.integers[lasting, lane]) < MOST)
 
 
 @compiled_inline

@@ -1,4 +1,6 @@
-"""Runs of events of one type: those that leave what waits as it is are passed over, and those that only begin trends are counted."""
+"""Runs of events of one type: those that leave what waits as it is are passed over, those that only begin trends are counted,
+and what they prolong goes on in its place where it is alone.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from hamlet_core.engines.hamlet.input.frame import Events
+from hamlet_core.engines.hamlet.input.reading import holds_bit, row_of
 from hamlet_core.engines.hamlet.jit.decorators import compiled_inline
+from hamlet_core.engines.hamlet.prefixes.lanes.ending import end, gather
 from hamlet_core.engines.hamlet.prefixes.lanes.tables import HEAP, PILE, Fold
-from hamlet_core.engines.hamlet.prefixes.lanes.waiting import expire
+from hamlet_core.engines.hamlet.prefixes.lanes.waiting import expire, most_taken, order_key, sink
 from hamlet_core.predicates.pair_tables import Operation
 
 ONE, BLOCK = np.uint64(1), np.uint64(16)
@@ -17,10 +21,13 @@ ONE, BLOCK = np.uint64(1), np.uint64(16)
 
 
 @compiled_inline
-def pass_over(fold: Fold, event: int, last: int) -> Any:
-    """The first event, from one of a new time stamp on, that has to be looked at by itself; `last` if there is none."""
+def pass_over(fold: Fold, event: int, last: int, base: int) -> Any:
+    """The first event, from one of a new time stamp on, that has to be looked at by itself; `last` if there is none.
+
+    -1 if a number is too large; `base` is the first time of the window.
+    """
     steps, places, code = fold.steps, fold.places, fold.events.code[event] + 1
-    beginning, live, found = False, 0, 0
+    beginning, live, found, at = False, 0, 0, 0
     for place in range(steps.code_first[code], steps.code_first[code + 1]):
         step = steps.code_step[place]
         if steps.start[step]:
@@ -30,16 +37,14 @@ def pass_over(fold: Fold, event: int, last: int) -> Any:
         stop = steps.edge_first[step + 1] if places.count[3] else steps.edge_pile[step]
         for edge in range(steps.edge_first[step], stop):
             if _may_follow(fold, edge):
-                live, found = live + 1, edge
+                live, found, at = live + 1, edge, step
     if not live and beginning:
         return _begin_run(fold, event, last)
-    if beginning or (steps.contiguous and places.count[0]):
+    if beginning or live > 1 or (steps.contiguous and places.count[0]):
         return event
     if not live:
-        return _end_of_run(fold.events, event, last)
-    if live == 1 and steps.kind[steps.edge_source[found]] == HEAP and steps.edge_condition[found] >= 0:
-        return _until_taken(fold, found, event, last)
-    return event
+        return _end_of_run(fold.events, code - 1, event, last)
+    return _along_heap(fold, found, at, event, last, base)
 
 
 @compiled_inline
@@ -53,9 +58,9 @@ def _may_follow(fold: Fold, edge: int) -> bool:
 
 
 @compiled_inline
-def _end_of_run(events: Events, event: int, last: int) -> Any:
+def _end_of_run(events: Events, code: int, event: int, last: int) -> Any:
     """Where the events of one type end."""
-    code, place, stop = events.code[event], np.uint64(event), np.uint64(last)
+    place, stop = np.uint64(event), np.uint64(last)
     while place + BLOCK <= stop:
         different = np.int32(0)
         for one in range(BLOCK):
@@ -76,16 +81,16 @@ def _begin_run(fold: Fold, event: int, last: int) -> Any:
     contiguous up to the one before, if it is both.
     """
     steps, places, events = fold.steps, fold.places, fold.events
-    end = _end_of_run(events, event, last)
+    stop = _end_of_run(events, events.code[event], event, last)
     if steps.contiguous or fold.tied:
-        end -= 1
-    while fold.tied and end > event and events.time[end - 1] == events.time[end]:
-        end -= 1
-    if steps.contiguous and fold.tied and end > event:
-        end -= 1  # others at the last time stamp may take what begins at the one before
-        while end > event and events.time[end - 1] == events.time[end]:
-            end -= 1
-    if end == event:
+        stop -= 1
+    while fold.tied and stop > event and events.time[stop - 1] == events.time[stop]:
+        stop -= 1
+    if steps.contiguous and fold.tied and stop > event:
+        stop -= 1  # others at the last time stamp may take what begins at the one before
+        while stop > event and events.time[stop - 1] == events.time[stop]:
+            stop -= 1
+    if stop == event:
         return event
     if steps.contiguous:
         expire(fold)
@@ -97,17 +102,33 @@ def _begin_run(fold: Fold, event: int, last: int) -> Any:
         fold.trends.reached[step] |= steps.start[step]
         if not steps.contiguous:
             places.count[3] += not fold.waiting.alive[step] and not places.begun[step]
-            places.begun[step] += end - event
-    return end
+            places.begun[step] += stop - event
+    return stop
 
 
 @compiled_inline
-def _until_taken(fold: Fold, edge: int, event: int, last: int) -> Any:
+def _along_heap(fold: Fold, edge: int, step: int, event: int, last: int, base: int) -> Any:
+    """`pass_over` where what may prolong something is one edge to a step."""
+    steps, source, code = fold.steps, fold.steps.edge_source[edge], fold.events.code[event]
+    if steps.kind[source] != HEAP or steps.edge_condition[edge] < 0:
+        return event
+    event = _until_taken(fold, edge, code, event, last)
+    if step != source or steps.keeping or fold.tied:
+        return event
+    while event < last and fold.events.code[event] == code and _is_alone(fold, edge, event):
+        if not _go_on(fold, step, event, base):
+            return np.int64(-1)
+        event = _until_taken(fold, edge, code, event + 1, last)
+    return event
+
+
+@compiled_inline
+def _until_taken(fold: Fold, edge: int, code: int, event: int, last: int) -> Any:
     """The first event of the run that takes what is the first to be taken from a heap."""
-    waiting, pairs, events, code = fold.waiting, fold.pairs, fold.events, fold.events.code[event]
+    waiting, pairs, events = fold.waiting, fold.pairs, fold.events
     top = fold.places.slot[fold.steps.edge_source[edge], 0]
     if not waiting.known[top]:
-        return _end_of_run(events, event, last)
+        return _end_of_run(events, code, event, last)
     at = pairs.starts[fold.steps.edge_condition[edge]]
     flipped = -1 if fold.steps.falling[fold.steps.edge_source[edge]] else 0
     below = waiting.key[top]
@@ -131,3 +152,31 @@ def _until_taken(fold: Fold, edge: int, event: int, last: int) -> Any:
             break
         place += ONE
     return np.int64(place)
+
+
+@compiled_inline
+def _is_alone(fold: Fold, edge: int, event: int) -> bool:
+    """Whether an event takes from a heap its first prefix only, in all its lanes."""
+    steps, places, waiting = fold.steps, fold.places, fold.waiting
+    source, row = steps.edge_source[edge], row_of(fold.events, event)
+    top = places.slot[source, 0]
+    if waiting.alive[top] & ~steps.edge_lanes[edge] or not holds_bit(fold.events, event, steps.bit[source]):
+        return False
+    most, known = most_taken(fold, edge, row)
+    if not known or not waiting.known[top] or waiting.key[top] > most:
+        return False
+    for place in range(1, min(3, places.size[source])):
+        below = places.slot[source, place]
+        if waiting.known[below] and waiting.key[below] <= most:
+            return False
+    return True
+
+
+@compiled_inline
+def _go_on(fold: Fold, step: int, event: int, base: int) -> bool:
+    """Let an event prolong the first prefix of its own step's heap; False where a number is too large."""
+    waiting, row, top = fold.waiting, row_of(fold.events, event), fold.places.slot[step, 0]
+    waiting.row[top] = row
+    waiting.key[top], waiting.known[top] = order_key(fold, step, row)
+    sink(fold.places, waiting, step, 0)
+    return bool(gather(fold, waiting, top, step, row) and end(fold, waiting, top, step, event, base))

@@ -10,6 +10,7 @@ from hamlet_core.engines.hamlet.input.reading import bit_of
 from hamlet_core.engines.hamlet.jit.decorators import compiled_inline
 from hamlet_core.engines.hamlet.prefixes.lanes.tables import HEAP, PILE, Fold, Places, Prefixes, Steps
 from hamlet_core.engines.hamlet.prefixes.tables import DONE, FULL, LOST, MOST, NEUTRAL
+from hamlet_core.predicates.pair_tables import Operation
 
 
 @compiled_inline
@@ -184,7 +185,7 @@ def _release(steps: Steps, places: Places, waiting: Prefixes, step: int) -> None
             _spare(places, places.slot[step, 0])
             places.size[step] -= 1
             places.slot[step, 0] = places.slot[step, places.size[step]]
-            _sink(places, waiting, step, 0)
+            sink(places, waiting, step, 0)
         if not places.size[step]:
             places.lanes[step] = 0
         return
@@ -203,7 +204,7 @@ def _release(steps: Steps, places: Places, waiting: Prefixes, step: int) -> None
     if kept < places.size[step] and steps.kind[step] == HEAP:
         places.size[step] = kept
         for place in range(kept // 2 - 1, -1, -1):
-            _sink(places, waiting, step, place)
+            sink(places, waiting, step, place)
     places.size[step] = kept
 
 
@@ -218,10 +219,7 @@ def _wait(fold: Fold, new: int) -> int:
         return int(_join_pile(fold, new, step))
     places.lanes[step] |= fresh.alive[new]
     if steps.kind[step] == HEAP:
-        row = fresh.row[new]
-        fresh.known[new] = fold.pairs.integer_valid[steps.key[step]][row]
-        key = fold.pairs.integers[steps.key[step]][row]
-        fresh.key[new] = ~key if steps.falling[step] else key
+        fresh.key[new], fresh.known[new] = order_key(fold, step, fresh.row[new])
         if places.size[step]:
             top = places.slot[step, 0]
             if fresh.known[new] and waiting.known[top] and waiting.key[top] == fresh.key[new]:
@@ -247,6 +245,29 @@ def _wait(fold: Fold, new: int) -> int:
     if steps.kind[step] == HEAP:
         _rise(places, waiting, step, places.size[step] - 1)
     return int(_put(steps, waiting, slot, fresh, new))
+
+
+@compiled_inline
+def order_key(fold: Fold, step: int, row: int) -> Any:
+    """(what the heap of a step puts a prefix in order by that ends with an event, whether it is known)"""
+    key = fold.pairs.integers[fold.steps.key[step]][row]
+    known = fold.pairs.integer_valid[fold.steps.key[step]][row]
+    return ~key if fold.steps.falling[step] else key, known
+
+
+@compiled_inline
+def most_taken(fold: Fold, edge: int, row: int) -> Any:
+    """(the largest key that an event takes from a heap, whether it takes any)"""
+    steps, pairs = fold.steps, fold.pairs
+    at = pairs.starts[steps.edge_condition[edge]]
+    operation, newer = pairs.code[at, 0], pairs.code[at, 2]
+    key, known = pairs.integers[newer, row], pairs.integer_valid[newer, row]
+    if steps.falling[steps.edge_source[edge]]:
+        key = ~key
+    if operation in (Operation.REQUIRE_LESS, Operation.REQUIRE_GREATER):
+        known = known and key != -(2**63)
+        key -= known
+    return key, known
 
 
 @compiled_inline
@@ -298,7 +319,8 @@ def _rise(places: Places, waiting: Prefixes, step: int, place: int) -> None:
 
 
 @compiled_inline
-def _sink(places: Places, waiting: Prefixes, step: int, place: int) -> None:
+def sink(places: Places, waiting: Prefixes, step: int, place: int) -> None:
+    """Put a prefix of a heap below those that go before it."""
     size = places.size[step]
     while 2 * place + 1 < size:
         below = 2 * place + 1
