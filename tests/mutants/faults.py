@@ -250,16 +250,10 @@ FAULTS = (
         "if False:",
     ),
     Fault(
-        "what goes on in its place does so in all lanes (lanes)",
-        RUNS_OF_PREFIXES,
-        "waiting.alive[top] & ~steps.edge_lanes[edge] or",
-        "",
-    ),
-    Fault(
         "what goes on in its place does so whatever the predicate says (lanes)",
         RUNS_OF_PREFIXES,
-        " or not holds_bit(fold.events, event, steps.bit[source])",
-        "",
+        "if not holds_bit(fold.events, event, steps.bit[source]):",
+        "if False:",
     ),
     Fault(
         "what goes on in its place is taken for its old key (lanes)",

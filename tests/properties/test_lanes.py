@@ -155,12 +155,14 @@ KEPT_OF_BEGINNINGS = ("SUM(a.x)", "MAX(DURATION)", "COUNT(DISJOINT)")
 
 
 def runs(random: Random, count: int) -> pa.Table:
-    """Runs of one type, some of which share a time stamp with the next; few values, or many that mostly fall; some are NULL."""
-    types, times, users, now = [], [], [], 0
+    """Runs of one type, in half of the streams some share a time stamp with the next; few values, or many that mostly fall; some
+    are NULL.
+    """
+    types, times, users, now, apart = [], [], [], 0, random.random() < 0.5
     while len(types) < count:
         kind, user, close = random.choice("AABBBCDX"), random.choice([1, 1, 1, 2]), random.random()
         for _ in range(random.choice([1, 2, 5, 15])):
-            now += random.random() > 0.3 * close
+            now += apart or random.random() > 0.3 * close
             types.append(kind)
             times.append(now)
             users.append(user if random.random() < 0.9 else 2)
@@ -207,6 +209,37 @@ def test_runs_of_one_type(mode, seed):
     table = runs(random, 90)
     found = rows("\n".join(lines), table, **EXACT)
     assert found == rows("\n".join(lines), table, engine="greta", **EXACT)
+
+
+@pytest.mark.parametrize("mode", ["any", "next"])
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_taken_alone(mode, seed):
+    """Times that differ, runs of B, values that differ and mostly fall or mostly rise: often one of those that wait goes on."""
+    random = Random(f"alone {mode} {seed}")
+    compared = random.choice(["b.x < NEXT(b).x", "b.x >= NEXT(b).x", "b.x > NEXT(b).y", "b.x <= NEXT(b).y"])
+    lines = [
+        f"q{number}: RETURN {', '.join(random.sample(OF_RUNS + KEPT_OF_BEGINNINGS, 4))} "
+        f"PATTERN {random.choice(['SEQ(A a, B b+)', 'SEQ(A a, B b+, C c)', 'SEQ(C a, B b+)'])} "
+        f"SEMANTICS {mode} WHERE {compared}{random.choice(['', '', ' AND b.y > 10', ' AND b.y < 30'])} WITHIN {random.choice([30, 1000])} s"
+        for number in range(random.choice([1, 2, 3]))
+    ]
+    types: list[str] = []
+    while len(types) < 120:
+        types += [random.choice("ABBBBC")] * random.choice([1, 2, 8])
+    slope = random.choice([-3, -1, 1])
+    columns = {
+        name: pa.array(
+            [
+                None if random.random() < 0.05 else slope * place + random.randint(0, 60)
+                for place in range(len(types))
+            ],
+            pa.int64(),
+        )
+        for name in "xy"
+    }
+    table = pa.table({"time": range(len(types)), "type": types, **columns})
+    text = "\n".join(lines)
+    assert rows(text, table, **EXACT) == rows(text, table, engine="greta", **EXACT)
 
 
 def test_the_random_queries_go_together():

@@ -156,11 +156,14 @@ def _until_taken(fold: Fold, edge: int, code: int, event: int, last: int) -> Any
 
 @compiled_inline
 def _is_alone(fold: Fold, edge: int, event: int) -> bool:
-    """Whether an event takes from a heap its first prefix only, in all its lanes."""
+    """Whether an event takes from a heap its first prefix, and no other.
+
+    In all its lanes: what takes a step's prefixes under a condition is the same in each, and no other edge has any that wait.
+    """
     steps, places, waiting = fold.steps, fold.places, fold.waiting
     source, row = steps.edge_source[edge], row_of(fold.events, event)
     top = places.slot[source, 0]
-    if waiting.alive[top] & ~steps.edge_lanes[edge] or not holds_bit(fold.events, event, steps.bit[source]):
+    if not holds_bit(fold.events, event, steps.bit[source]):
         return False
     most, known = most_taken(fold, edge, row)
     if not known or not waiting.known[top] or waiting.key[top] > most:
