@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from typing import Any, TypeVar
 from playwright.sync_api import Page, sync_playwright
 
 from tests.conftest import ROOT
+from tests.ports import free_port
 
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -31,9 +31,7 @@ PAGE = 60_000
 @contextlib.contextmanager
 def serving(log: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
     """`hamlet ui` as a process of its own, on a free port."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "pipelines.cli", "ui", *options, "--port", str(port)]
+    command = [sys.executable, "-m", "pipelines.cli", "ui", *options, "--port", str(free_port())]
     with (
         log.open("w", encoding="utf-8") as file,
         subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=file, text=True) as process,

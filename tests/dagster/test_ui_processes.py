@@ -16,6 +16,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.dagster.folder_cases import DAILY, JAMS, make_folder
 from tests.dagster.pages import address_of, loaded, serving, wait_for
+from tests.ports import free_port
 
 GONE_SECONDS = 90
 
@@ -143,8 +144,7 @@ def test_a_run_and_its_jvm_end_with_a_killed_ui(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_closing_the_terminal_ends_the_ui(tmp_path: Path) -> None:
     """Slow: a start of all servers. Nobody reads what is said at the end: the terminal is gone."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     pid, terminal = pty.fork()
     if pid == 0:
         options = ("--warehouse", str(tmp_path / "wh"), "--port", str(port))

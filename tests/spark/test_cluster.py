@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -26,6 +25,7 @@ from resources.java import find_java
 from resources.warehouse import Warehouse
 from tests.conftest import ROOT
 from tests.dagster.folder_cases import DAILY, FIRST, JAMS, KEYS, make_folder
+from tests.ports import free_port
 from tests.spark.cluster_run import DAYS
 from tests.spark.pipeline_cases import expected_rows, settings_for, table_rows
 
@@ -47,11 +47,6 @@ class Cluster:
 
     master: str
     workers: dict[Path, subprocess.Popen[bytes]]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def alive(page: str) -> int:
