@@ -211,6 +211,15 @@ def test_runs_of_one_type(mode, seed):
     assert found == rows("\n".join(lines), table, engine="greta", **EXACT)
 
 
+@pytest.mark.parametrize("mode", ["next", "contiguous"])
+@pytest.mark.parametrize("pattern", ["SEQ(A a, B b)", "SEQ(A a, B b+)"])
+def test_a_run_whose_last_events_have_the_time_of_what_follows(mode, pattern):
+    """Two of A and one of B at 5: these two wait for the B at 6."""
+    table = pa.table({"time": [1, 2, 5, 5, 5, 6], "type": list("AAAABB")})
+    text = f"q: RETURN COUNT(*), REACH(b) PATTERN {pattern} SEMANTICS {mode} WITHIN 100 s"
+    assert rows(text, table, **EXACT) == rows(text, table, engine="greta", **EXACT)
+
+
 @pytest.mark.parametrize("mode", ["any", "next"])
 @pytest.mark.parametrize("seed", range(40))
 def test_what_is_taken_alone(mode, seed):
