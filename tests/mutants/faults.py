@@ -196,6 +196,24 @@ FAULTS = (
         "places.begun[step]",
     ),
     Fault(
+        "what some queries take of those that have begun is gone for all (lanes)",
+        WAITING_PREFIXES,
+        "if places.begun[step] and steps.start[step] & ~lanes:",
+        "if False:",
+    ),
+    Fault(
+        "those that have begun go on in all lanes, whose pattern or not (lanes)",
+        LANES_OF_PREFIXES,
+        "steps.starting[source, lane] and steps.edge_has[edge, lane]",
+        "steps.starting[source, lane]",
+    ),
+    Fault(
+        "of those that have begun elsewhere nothing goes on (lanes)",
+        LANES_OF_PREFIXES,
+        "fresh.integers[new, 0, lane] + begun",
+        "begun",
+    ),
+    Fault(
         "nothing is in a pile of which events have only been counted (lanes)",
         WAITING_PREFIXES,
         "not fold.waiting.alive[step] and not places.begun[step]\n",

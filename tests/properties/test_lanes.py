@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import accumulate
 from random import Random
 from typing import Any
 
@@ -217,6 +218,34 @@ def test_a_run_whose_last_events_have_the_time_of_what_follows(mode, pattern):
     """Two of A and one of B at 5: these two wait for the B at 6."""
     table = pa.table({"time": [1, 2, 5, 5, 5, 6], "type": list("AAAABB")})
     text = f"q: RETURN COUNT(*), REACH(b) PATTERN {pattern} SEMANTICS {mode} WITHIN 100 s"
+    assert rows(text, table, **EXACT) == rows(text, table, engine="greta", **EXACT)
+
+
+ONE_BEGINNING = (
+    "SEQ(A a, B b)",
+    "SEQ(A a, C c)",
+    "SEQ(A a, D d+)",
+    "SEQ(A a, (B b OR C c))",
+    "SEQ(A a, B b, C c)",
+    "SEQ(A a, B b, B e)",
+)
+
+
+@pytest.mark.parametrize("mode", ["any", "next", "contiguous"])
+@pytest.mark.parametrize("seed", range(20))
+def test_events_of_several_types_take_what_begins_at_one_step(mode, seed):
+    """Each takes it in the lanes of some queries only, and more begins before the others come."""
+    random = Random(f"beginning {mode} {seed}")
+    lines = [
+        f"q{number}: RETURN COUNT(*), COUNT(PARTITIONS) PATTERN {pattern} SEMANTICS {mode} "
+        f"{random.choice(['', '', 'WHERE a.x > 1 '])}WITHIN 1000 s"
+        for number, pattern in enumerate(random.sample(ONE_BEGINNING, random.choice([2, 3, 5])))
+    ]
+    types = [kind for _ in range(40) for kind in random.choice("AAABCD") * random.choice([1, 1, 3])]
+    gaps = [0, 1] if random.random() < 0.4 else [1]
+    times = list(accumulate(random.choices(gaps, k=len(types))))
+    table = pa.table({"time": times, "type": types, "x": random.choices(range(4), k=len(types))})
+    text = "\n".join(lines)
     assert rows(text, table, **EXACT) == rows(text, table, engine="greta", **EXACT)
 
 

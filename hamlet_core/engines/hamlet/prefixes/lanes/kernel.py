@@ -194,12 +194,15 @@ def _follow(fold: Fold, edge: int, new: int, row: int) -> Any:
     steps, places = fold.steps, fold.places
     source = steps.edge_source[edge]
     if steps.kind[source] == PILE:
-        if places.begun[source]:
+        if places.begun[source] and fold.waiting.alive[source]:
             pile_up(steps, places, fold.waiting, source)
-        found = fold.waiting.alive[source] & steps.edge_lanes[edge]
+        standing = steps.start[source] if places.begun[source] else fold.waiting.alive[source]
+        found = standing & steps.edge_lanes[edge]
         if not found:
             return found, True
         _take(places, source, found)
+        if places.begun[source]:
+            return found, _prolong_begun(fold, edge, source, new)
         return found, _prolong(fold, edge, source, new)
     if not places.lanes[source] & steps.edge_lanes[edge]:
         return np.uint64(0), True
@@ -269,6 +272,21 @@ def _prolong(fold: Fold, edge: int, slot: int, new: int) -> bool:
         return bool(add_all(steps, fresh, new, waiting, slot))
     copy_all(fresh, new, waiting, slot)
     return True
+
+
+@compiled_inline
+def _prolong_begun(fold: Fold, edge: int, source: int, new: int) -> bool:
+    """Add the trends that have begun at a counted step, and that nothing else waits with, to the fresh prefix, likewise."""
+    steps, fresh, begun, mask = fold.steps, fold.fresh, fold.places.begun[source], np.uint64(0)
+    if not fresh.alive[new]:
+        clear(steps, fresh, new)
+    fresh.alive[new] |= steps.start[source] & steps.edge_lanes[edge]
+    for lane in range(fresh.integers.shape[2]):
+        if steps.starting[source, lane] and steps.edge_has[edge, lane]:
+            total = 1 if steps.least[0] else fresh.integers[new, 0, lane] + begun
+            mask |= beyond(total)
+            fresh.integers[new, 0, lane] = total
+    return bool(is_within(mask))
 
 
 @compiled_inline

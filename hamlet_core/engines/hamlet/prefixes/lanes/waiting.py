@@ -154,12 +154,21 @@ def _let_go(steps: Steps, places: Places, waiting: Prefixes) -> None:
         step = places.list[number]
         places.touched[step] = False
         if not steps.keeping and steps.kind[step] == PILE:
-            _leave(steps, waiting, step, places.taken[step])
-            places.count[3] -= not waiting.alive[step]
+            _leave_pile(steps, places, waiting, step, places.taken[step])
         elif not steps.keeping:
             _release(steps, places, waiting, step)
         places.taken[step] = 0
     places.count[0] = 0
+
+
+@compiled_inline
+def _leave_pile(steps: Steps, places: Places, waiting: Prefixes, step: int, lanes: Any) -> None:
+    """Let what waits in a pile stand in some lanes no more."""
+    if places.begun[step] and steps.start[step] & ~lanes:
+        pile_up(steps, places, waiting, step)
+    places.begun[step] = 0
+    _leave(steps, waiting, step, lanes)
+    places.count[3] -= not waiting.alive[step]
 
 
 @compiled_inline
