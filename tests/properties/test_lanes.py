@@ -226,6 +226,7 @@ ONE_BEGINNING = (
     "SEQ(A a, C c)",
     "SEQ(A a, D d+)",
     "SEQ(A a, (B b OR C c))",
+    "SEQ((A a OR C c), B b)",
     "SEQ(A a, B b, C c)",
     "SEQ(A a, B b, B e)",
 )
