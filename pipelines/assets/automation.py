@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+from dagster._core.storage.tags import PARTITION_NAME_TAG, SCHEDULE_NAME_TAG
 
 from hamlet_core.errors import HamletError
 from pipelines.assets.asked import Asked
@@ -90,13 +91,18 @@ def _ask(known: dict[str, list[float]], asked: Asked, reason: str) -> dg.SensorR
 
 
 def workload_schedule(place: Place, job: Job) -> dg.ScheduleDefinition | None:
-    """The clock of a workload: the last partition that is complete, or everything."""
+    """The clock of a workload: the last partition that is complete, or everything, unless a run for the same waits already.
+
+    Else the queue of a workload that takes longer than its clock gives it would grow without end.
+    """
     cron = place.settings.schedule
     if cron is None:
         return None
 
+    name = f"{place.word}_schedule"
+
     @dg.schedule(
-        name=f"{place.word}_schedule",
+        name=name,
         job=job,
         cron_schedule=cron,
         execution_timezone="UTC",
@@ -105,14 +111,25 @@ def workload_schedule(place: Place, job: Job) -> dg.ScheduleDefinition | None:
     )
     def by_the_clock(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         if place.partitions is None:
-            return dg.RunRequest()
+            return _unless_one_waits(context, {SCHEDULE_NAME_TAG: name}, dg.RunRequest())
         with dg.partition_loading_context(context.scheduled_execution_time):
             key = place.partitions.get_last_partition_key()
         if key is None:
             return dg.SkipReason("the first partition is not complete yet")
-        return dg.RunRequest(partition_key=key)
+        tags = {SCHEDULE_NAME_TAG: name, PARTITION_NAME_TAG: key}
+        return _unless_one_waits(context, tags, dg.RunRequest(partition_key=key))
 
     return by_the_clock
+
+
+def _unless_one_waits(
+    context: dg.ScheduleEvaluationContext, tags: dict[str, str], request: dg.RunRequest
+) -> dg.RunRequest | dg.SkipReason:
+    """What a run with these tags would compute that has not begun is what a second one would."""
+    waits = dg.RunsFilter(statuses=[dg.DagsterRunStatus.QUEUED], tags=tags)
+    for run in context.instance.get_runs(waits, limit=1):
+        return dg.SkipReason(f"a run for the same waits already (run {run.run_id[:8]})")
+    return request
 
 
 def late_events_sensor(folder: WorkloadFolder, place: Place, job: Job) -> dg.SensorDefinition:

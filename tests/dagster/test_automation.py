@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.code_pointer import ModuleCodePointer
+from dagster._core.origin import RepositoryPythonOrigin
+from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteRepositoryOrigin
 from dagster._core.test_utils import create_run_for_test
 
 import pipelines.definitions
@@ -41,6 +45,13 @@ def settle(place: Path, seconds: float = 60) -> None:
 @pytest.fixture
 def instance() -> Iterator[dg.DagsterInstance]:
     with dg.DagsterInstance.ephemeral() as made:
+        yield made
+
+
+@pytest.fixture
+def kept() -> Iterator[dg.DagsterInstance]:
+    """An instance on the disk, as a schedule looks at one."""
+    with dg.instance_for_test() as made:
         yield made
 
 
@@ -264,19 +275,60 @@ def test_a_failed_run_of_late_events_is_asked_for_again_alone_and_only_until_it_
     assert len(look(defs, name, done.cursor, instance).run_requests or ()) == 2
 
 
-def test_the_schedule_runs_the_last_complete_day(folder: Path) -> None:
+def test_the_schedule_runs_the_last_complete_day(folder: Path, kept: dg.DagsterInstance) -> None:
     repository = definitions(folder=folder).get_repository_def()
     schedule = repository.get_schedule_def("jams_schedule")
     assert (schedule.cron_schedule, schedule.execution_timezone) == ("15 2 * * *", "UTC")
 
     def tick(when: datetime) -> dg.ScheduleExecutionData:
-        with dg.build_schedule_context(scheduled_execution_time=when, repository_def=repository) as context:
+        with dg.build_schedule_context(kept, when, repository_def=repository) as context:
             return schedule.evaluate_tick(context)
 
     (request,) = tick(datetime(2026, 1, 9, 2, 15, tzinfo=UTC)).run_requests or ()
     assert request.partition_key == "2026-01-08"
     early = tick(datetime(2026, 1, 5, 2, 15, tzinfo=UTC))
     assert (early.run_requests, early.skip_message) == ([], "the first partition is not complete yet")
+
+
+@pytest.mark.parametrize("partitions", ["daily", "none"])
+def test_the_clock_asks_for_no_second_run_while_one_waits(
+    tmp_path: Path, kept: dg.DagsterInstance, partitions: str
+) -> None:
+    """One that has begun may have missed what came in since, and one that somebody else asked for may be of another kind."""
+    settings = SCHEDULED if partitions == "daily" else 'schedule: "15 2 * * *"\n'
+    folder = make_folder(tmp_path / "rides", {"jams": (JAMS, settings)}, days=0)
+    repository = definitions(folder=folder).get_repository_def()
+    schedule = repository.get_schedule_def("jams_schedule")
+    origin = RemoteRepositoryOrigin(RegisteredCodeLocationOrigin("rides"), "rides")
+    code = RepositoryPythonOrigin(sys.executable, ModuleCodePointer("pipelines.definitions", "defs"))
+
+    def tick(day: int) -> dg.ScheduleExecutionData:
+        when = datetime(2026, 1, day, 2, 15, tzinfo=UTC)
+        with dg.build_schedule_context(kept, when, repository_def=repository) as context:
+            return schedule.evaluate_tick(context)
+
+    def asked_for(name: str, event: dg.DagsterEventType) -> dg.DagsterRun:
+        (request,) = tick(9).run_requests or ()
+        tags = {**request.tags, "dagster/schedule_name": name}
+        run = create_run_for_test(
+            kept,
+            job_name="jams_job",
+            tags=tags,
+            remote_job_origin=origin.get_job_origin("jams_job"),
+            job_code_origin=code.get_job_origin("jams_job"),
+        )
+        kept.report_dagster_event(dg.DagsterEvent(event.value, "jams_job"), run.run_id)
+        return run
+
+    asked_for("other_schedule", dg.DagsterEventType.RUN_ENQUEUED)
+    asked_for("jams_schedule", dg.DagsterEventType.RUN_START)
+    waiting = asked_for("jams_schedule", dg.DagsterEventType.RUN_ENQUEUED)
+    again = tick(9)
+    assert again.skip_message == f"a run for the same waits already (run {waiting.run_id[:8]})"
+    assert not again.run_requests
+    assert bool(tick(10).run_requests) == (partitions == "daily")
+    kept.delete_run(waiting.run_id)
+    assert tick(9).run_requests
 
 
 def test_nothing_is_late_before_the_first_ingest(folder: Path, instance: dg.DagsterInstance) -> None:
