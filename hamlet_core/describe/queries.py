@@ -80,17 +80,18 @@ def explain(
 
 def _graphlets(
     queries: Sequence[AnalysedQuery], whole: WorkloadPlan, sharing: Sharing
-) -> Mapping[int, list[str]]:
-    """Place of a class -> a line for each group of positions that may share graphlets."""
+) -> Mapping[int, list[tuple[tuple[int, ...], str]]]:
+    """Place of a class -> for each group of positions that may share graphlets the queries and a line on them."""
     from hamlet_core.describe.graphlets import graphlet_plans  # it loads the compiler
 
-    lines: dict[int, list[str]] = {}
+    found: dict[int, list[tuple[tuple[int, ...], str]]] = {}
     for one in graphlet_plans(queries, everywhere=sharing.everywhere):
         place = whole.queries[one.queries[0]].partition_class
         everyone = whole.classes[place].template.queries
         names = names_of([whole.queries[query].name for query in one.queries], everyone)
-        lines.setdefault(place, []).append(f"{one.type}+ of {names}: {graphlet_text(one, sharing)}")
-    return lines
+        line = f"{one.type}+ of {names}: {graphlet_text(one, sharing)}"
+        found.setdefault(place, []).append((one.queries, line))
+    return found
 
 
 def _planned(whole: WorkloadPlan | None, place: int) -> PlannedQuery | None:

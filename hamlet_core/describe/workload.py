@@ -18,11 +18,13 @@ FEW = 5
 
 
 def workload_lines(
-    workload: Sequence[AnalysedQuery], plan: WorkloadPlan, graphlets: Mapping[int, Sequence[str]]
+    workload: Sequence[AnalysedQuery],
+    plan: WorkloadPlan,
+    graphlets: Mapping[int, Sequence[tuple[tuple[int, ...], str]]],
 ) -> Iterator[str]:
     """The section of EXPLAIN about the whole workload; `plan` must be the plan of `workload`.
 
-    `graphlets`: place of a class -> lines on who may share graphlets in it.
+    `graphlets`: place of a class -> who may share graphlets in it, and a line on them.
     """
     yield "== workload =="
     queries, classes = _number(len(plan.queries), "query", "queries"), len(plan.classes)
@@ -81,7 +83,10 @@ def _passes(plan: WorkloadPlan) -> str:
 
 
 def _class(
-    workload: Sequence[AnalysedQuery], plan: WorkloadPlan, one: PartitionClass, graphlets: Sequence[str]
+    workload: Sequence[AnalysedQuery],
+    plan: WorkloadPlan,
+    one: PartitionClass,
+    graphlets: Sequence[tuple[tuple[int, ...], str]],
 ) -> Iterator[str]:
     names = {index: plan.queries[index].name for index in one.queries}
     yield f"queries        {_list(names.values())}"
@@ -94,12 +99,13 @@ def _class(
     yield f"panes          of {duration_text(one.pane)}"
     for shared in one.sets:
         yield f"sharable       {_shared(shared, one.template.queries)}"
+    joined = {index for queries, _ in graphlets for index in queries}
     for index, name in names.items():
-        for why in plan.queries[index].alone if len(plan.queries[index].beside) < 2 else ():
-            yield f"alone          {name}: {why}"
+        if index not in joined and len(plan.queries[index].beside) < 2:
+            yield from (f"alone          {name}: {why}" for why in plan.queries[index].alone)
     yield from (f"events         {line}" for line in _read_once(workload, plan, one))
     yield from (f"together       {line}" for line in _together(plan, one))
-    yield from (f"graphlets      {line}" for line in graphlets)
+    yield from (f"graphlets      {line}" for _, line in graphlets)
     yield ""
     yield "template: the steps of a trend, and the queries that take them"
     yield from template_lines(one.template)

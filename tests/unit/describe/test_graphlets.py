@@ -1,17 +1,18 @@
 """What EXPLAIN says of graphlets is what a run finds: the same groups, lanes and numbers, under every policy."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from hamlet_core import EventSchema
+from hamlet_core import EventSchema, explain
 from hamlet_core.bench.kernels import prepare_bench
 from hamlet_core.describe.graphlets import graphlet_plans
 from hamlet_core.execution import execute
 from hamlet_core.language.parser import parse_syntax
 from hamlet_core.pattern.meaning import analyse_workload
 from hamlet_core.sharing.options import Sharing
-from hamlet_core.streams import generate_stream
+from hamlet_core.streams import generate_stream, generate_workload
 from hamlet_core.streams.w50 import w50
 from hamlet_core.template.access import Access
 from tests.golden.harness import load, table
@@ -120,6 +121,23 @@ def test_what_explain_says_of_the_golden_workloads_is_what_their_runs_count():
     assert len(groups) >= 25
     assert len(shared) > len(groups) // 2
     assert bursts > 100
+
+
+@pytest.mark.parametrize("kind", ["bursty", "ridesharing"])
+def test_nobody_is_said_to_go_alone_who_shares(kind):
+    """Of two queries of which one counts and one adds up, both have the number of trends; nobody has what `solo` has."""
+    sharing = 0
+    for seed in range(6):
+        text = (
+            generate_workload(kind, 8, seed) + "\nsolo: RETURN COUNT(*) PATTERN SEQ(Y y, Z z+) WITHIN 1 min\n"
+        )
+        log = execute(text, generate_stream(kind, 300, seed), schema=EventSchema(), policy="always").decisions
+        shared = {name for row in log.to_pylist() if row["queries"] for name in row["queries"].split(", ")}
+        alone = set(re.findall(r"^alone +(\w+):", explain(text), re.MULTILINE))
+        assert "solo" in alone
+        assert not shared & alone, text
+        sharing += len(shared)
+    assert sharing > 10
 
 
 def test_access_paths_and_numbers_are_told():
