@@ -317,7 +317,9 @@ def _memory(analysed: AnalysedQuery, engine: str, planned: PlannedQuery | None) 
         yield kept
         return
     automaton = analysed.automaton
+    overlapping = analysed.query.slide.microseconds < analysed.query.within.microseconds
     each = " and open window" if planned else ""
+    where = each if overlapping and each else " in a window"
     if analysed.ambiguous:
         edges, ends = automaton.edges, automaton.ends
         why = scanned_pairs(analysed)
@@ -337,7 +339,7 @@ def _memory(analysed: AnalysedQuery, engine: str, planned: PlannedQuery | None) 
         return
     for positions, why in ((scanned, "conditions on its next event"), (gaps, "NOT behind it")):
         for position in dict.fromkeys(positions):
-            yield f"a total per event of {names[position]} in a window, because of {why}"
+            yield f"a total per event of {names[position]}{where}, because of {why}"
 
 
 def _exact(analysed: AnalysedQuery, kinds: Mapping[str, tuple[Kind, int]]) -> str:

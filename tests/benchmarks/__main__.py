@@ -30,6 +30,7 @@ KEYS = {
     "r": "pushed",
     "s": "startup",
     "t": "listing",
+    "v": "overlapping",
 }
 """Letter of a benchmark -> its module in `experiments`."""
 ON_REQUEST = ("g", "k", "n", "p")

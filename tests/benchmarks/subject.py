@@ -38,7 +38,7 @@ class Subject:
     ) -> Callable[[], Any]:
         """The kernels alone, everything before them done; only the engine hamlet has them, others `run`.
 
-        `force`: closed_form=False folds every event of a burst; windows="lanes" or "panes" forces how sliding
+        `force`: closed_form=False folds every event of a burst; windows="lanes", "panes" or "apart" forces how sliding
         windows are kept; cost_model, choice, constants and log are fields of `Sharing`.
         """
         if self.engine != "hamlet":

@@ -29,6 +29,7 @@ SUITE = (
     "tests/properties/test_metamorphic.py",
     "tests/properties/test_pushed.py",
     "tests/properties/test_sequences.py",
+    "tests/properties/test_spans.py",
     "tests/properties/test_trends.py",
     "tests/properties/test_wide_graphlets.py",
 )
@@ -39,6 +40,7 @@ FIRST = {
     "engines/shared_two_step.py": "test_trends.py",
     "engines/sharon.py": "test_sequences.py",
     "engines/hamlet/chains/": "test_pushed.py",
+    "engines/hamlet/events/": "test_spans.py",
     "engines/hamlet/graphlets/": "test_wide_graphlets.py",
     "engines/hamlet/prefixes/": "test_matching.py",
 }

@@ -34,6 +34,7 @@ LANES_OF_PREFIXES, WAITING_PREFIXES, STEPS_OF_PREFIXES, RUNS_OF_PREFIXES, ENDS_O
     "engines/hamlet/prefixes/lanes/ending.py",
 )
 EVENTS, TREES = "engines/hamlet/events/kernel.py", "engines/hamlet/automaton/trees.py"
+STATE = "engines/hamlet/automaton/state.py"
 SETS, GAPS, PATHS = (
     "engines/hamlet/automaton/sets.py",
     "engines/hamlet/automaton/negation.py",
@@ -671,6 +672,36 @@ def _over_all(fold: PathFold, element: Element) -> Element:
         EVENTS,
         "put(memo, M_MATCHED, event - begin, 1)",
         "commit_block(arena, plan, memo, events, pairs, block, event, here)",
+    ),
+    Fault(
+        "all lanes of a span open with the first",
+        PATHS,
+        "< get(memo, M_OPENED, plan[at + 2]):",
+        "< get(memo, M_OPENED, 0):",
+    ),
+    Fault(
+        "what may begin in a lane that opens is not gathered again",
+        STATE,
+        "    put(memo, M_OPENED, lane, time)\n    _fill(memo, memo[M_DIRTY], memo[M_HISTORY_COUNT], 1)",
+        "    put(memo, M_OPENED, lane, time)",
+    ),
+    Fault(
+        "a negation at the beginning looks at what came before the window, if that is in the span",
+        EVENTS,
+        "open_lane(memo, lane - spans.lanes[span], events.time[here])",
+        "open_lane(memo, lane - spans.lanes[span], events.time[first])",
+    ),
+    Fault(
+        "windows of a span are read where the last of them ends",
+        EVENTS,
+        "close, window = spans.close[read], spans.window[read]",
+        "close, window = spans.last[span], spans.window[read]",
+    ),
+    Fault(
+        "windows that end apart have equal totals in every lane",
+        "engines/hamlet/program/equal_states.py",
+        "one.position: (folds.gap(accumulator.query, automaton, one.gap), accumulator.lane)",
+        "one.position: (folds.gap(accumulator.query, automaton, one.gap), 0)",
     ),
     Fault(
         "sets of positions are never told apart when they are merged",

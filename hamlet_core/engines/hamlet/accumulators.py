@@ -47,11 +47,13 @@ class Accumulator:
     """Lattice: events bound to the alias multiply the total by their key; other events by 1."""
     instead: Automaton | None = None
     """Fold this automaton over the query's positions instead of its own, and give out a total per position."""
+    lane: int = 0
+    """Of windows that overlap and are folded together: which of those that begin at different events."""
 
     @property
     def key(self) -> tuple[Any, ...]:
         """Accumulators of one workload with equal keys are equal."""
-        return self.query, self.attribute_sums, self.weight, self.instead
+        return self.query, self.attribute_sums, self.weight, self.instead, self.lane
 
     def added(self, alias: str) -> tuple[Any, ...]:
         """What an event bound to the alias adds: a column per sum, then that of the weight; None for nothing."""

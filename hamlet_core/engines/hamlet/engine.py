@@ -93,8 +93,8 @@ def fold_workload(
 
     The windows of a query come in order of time, each in one chunk only; `limits` bound what is at hand at once.
 
-    Forced for measurements: `closed_form` False folds every event of a burst; `windows` "lanes" or "panes" decides
-    how sliding windows are folded (patterns that have no pane maps keep lanes).
+    Forced for measurements: `closed_form` False folds every event of a burst; `windows` "lanes", "panes" or "apart" decides
+    how sliding windows are folded (patterns that have no pane maps keep lanes; see `Sliding`).
 
     `sharing`: how it is decided who shares what. `threads`: how many classes of chunks are folded at once; where the stream
     is cut does not depend on it, and so no bit of the answer does. `classes`: those of the queries, if they are known.

@@ -1,12 +1,14 @@
 """One pass over the events of a class in one arithmetic: accumulators in, their results row by row out.
 
 Accumulators without adjacent conditions go through the burst kernel, all window specifications at once; the others
-through the event kernel, one specification after the other.
+through the event kernel, one specification after the other, or those at once whose windows begin together and that have
+equal totals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -20,6 +22,7 @@ from hamlet_core.engines.hamlet.bursts import fold as bursts
 from hamlet_core.engines.hamlet.bursts.fold import Done, Rows
 from hamlet_core.engines.hamlet.bursts.program import bursts_fold
 from hamlet_core.engines.hamlet.bursts.tables import BurstProgram
+from hamlet_core.engines.hamlet.events.choice import LATTICE, SCALED
 from hamlet_core.engines.hamlet.events.fold import (
     Folded,
     Workload,
@@ -27,8 +30,9 @@ from hamlet_core.engines.hamlet.events.fold import (
     fold_events_class,
     fold_residues,
 )
+from hamlet_core.engines.hamlet.events.spans import Layout, Windows
 from hamlet_core.engines.hamlet.graphlets.log import Decided
-from hamlet_core.engines.hamlet.input.frame import DEAD, Jobs
+from hamlet_core.engines.hamlet.input.frame import DEAD
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents, QueryClass
 from hamlet_core.engines.hamlet.jit.order import in_order, is_backwards
 from hamlet_core.engines.hamlet.numbers.arenas import (
@@ -37,7 +41,7 @@ from hamlet_core.engines.hamlet.numbers.arenas import (
 )
 from hamlet_core.engines.hamlet.panes.choice import PRICES, RESIDUES
 from hamlet_core.engines.hamlet.panes.sliding import Sliding
-from hamlet_core.engines.hamlet.program.builder import grouped_accumulators
+from hamlet_core.engines.hamlet.program.builder import different_totals, grouped_accumulators
 from hamlet_core.engines.partitioning import coarser
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.pairs import compile_pairs
@@ -49,6 +53,10 @@ from hamlet_core.windows import Panes
 
 PART = 1 << 19
 """Events, added over windows, of the shortest part that a thread folds."""
+APART = "apart"
+"""See `Sliding.windows`."""
+BURSTS: tuple[int, ...] = ()
+"""Instead of the specifications that a fold of the event kernel serves."""
 MOST_PARTS = 8
 """Of the windows of a class that have one specification."""
 
@@ -130,20 +138,22 @@ class ClassPasses:
         """Fold all accumulators; see `Results`."""
         found: Results = [[] for _ in accumulators]
         by_bursts = self._by_bursts(accumulators)
-        by_events: dict[int, list[int]] = {}
-        for place, accumulator in enumerate(accumulators):
-            if place not in by_bursts:
-                by_events.setdefault(self.spec_of[accumulator.query], []).append(place)
-        stages: list[int | str] = [*(["bursts"] if by_bursts else []), *sorted(by_events)]
-        for stage, spec in enumerate(in_order(stages)):
+        by_events = sorted(
+            (place for place in range(len(accumulators)) if place not in by_bursts),
+            key=lambda place: self.spec_of[accumulators[place].query],
+        )
+        stages = [*([BURSTS] if by_bursts else []), *self._together(accumulators, by_events)]
+        for stage, specs in enumerate(in_order(stages)):
             here = progress.part(stage, len(stages))
-            places = by_bursts if isinstance(spec, str) else by_events[spec]
-            chosen = [accumulators[place] for place in places]
-            if isinstance(spec, str):
-                _put(found, places, self._bursts(chosen, values, arithmetic))
+            if specs == BURSTS:
+                chosen = [accumulators[place] for place in by_bursts]
+                _put(found, by_bursts, self._bursts(chosen, values, arithmetic))
                 here.at(1.0)
             else:
-                workload = replace(self._workload(chosen, spec), progress=here)
+                places = [one for one in by_events if self.spec_of[accumulators[one].query] in specs]
+                workload = replace(
+                    self._workload([accumulators[one] for one in places], specs), progress=here
+                )
                 _put(found, places, self._events(workload, values, arithmetic))
         self.counted = True
         for accumulator, results in zip(accumulators, found, strict=True):
@@ -269,16 +279,66 @@ class ClassPasses:
         pieces = [Piece(partial(_folded, part, values, arithmetic), 1 / len(parts)) for part in parts]
         done = list(self.crew.each(pieces, workload.progress))
         if not self.counted and isinstance(arithmetic, Scaled):
-            self.matched += self._within(workload.jobs)
+            self.matched += self._within(workload.windows)
             for one in done:
                 self.folded += one.events
                 self.undecided += one.undecided
                 self.decided += [Decided(*two, workload.pane, workload.origin) for two in one.decided]
-        return [_joined(own, into, arithmetic) for own in zip(*(one.results for one in done), strict=True)]
+        spec_of = _specs_of(workload.layout)
+        return [
+            _joined(own, into and into[spec], arithmetic)
+            for spec, own in zip(spec_of, zip(*(one.results for one in done), strict=True), strict=True)
+        ]
 
-    def _workload(self, accumulators: Sequence[Accumulator], spec: int) -> Workload:
-        own = self.jobs.own(spec)
-        rows = self.jobs.rows[spec]
+    def _together(self, accumulators: Sequence[Accumulator], places: Sequence[int]) -> list[tuple[int, ...]]:
+        """The specifications of some accumulators in sets, each of which one fold serves."""
+        if not self.sharing.equals or self.windows == APART:
+            return [(spec,) for spec in sorted({self.spec_of[accumulators[place].query] for place in places})]
+        by_start: dict[tuple[int, int], dict[int, list[Accumulator]]] = {}
+        for place in places:
+            spec = self.spec_of[accumulators[place].query]
+            windows = self.jobs.specs[spec]
+            family = by_start.setdefault((windows.slide, windows.origin % windows.slide), {})
+            family.setdefault(spec, []).append(accumulators[place])
+        found: list[tuple[int, ...]] = []
+        for family in by_start.values():
+            chosen = [accumulator for own in family.values() for accumulator in own]
+            if len(family) > 1 and self._serves_all(family, chosen):
+                found.append(tuple(family))
+            else:
+                found += [(spec,) for spec in family]
+        return sorted(found)
+
+    def _serves_all(self, family: Mapping[int, Sequence[Accumulator]], chosen: Sequence[Accumulator]) -> bool:
+        """Whether the accumulators of all these specifications have no more totals than the longest windows need.
+
+        Those that may share graphlets do so among windows that end together.
+        """
+        if any(accumulator.analysed.ambiguous for accumulator in chosen):
+            return False
+        longest = family[max(family, key=lambda spec: self.jobs.specs[spec].within)]
+        known = self.events.codes, self.events.predicates, self.conditions
+        sharing = replace(self.sharing, log=False)
+        key = tuple(one.key for one in chosen), tuple(self.events.codes), sharing
+        with self.own.making:
+            if key not in self.own.programs:
+                self.own.programs[key] = not grouped_accumulators(
+                    longest, *known, sharing
+                ) and different_totals(chosen, *known) == different_totals(longest, *known)
+            return bool(self.own.programs[key])
+
+    def _workload(self, accumulators: Sequence[Accumulator], specs: Sequence[int]) -> Workload:
+        counts = Counter(self.spec_of[accumulator.query] for accumulator in accumulators)
+        windows, rows, before = [], [], 0
+        for number, spec in enumerate(specs):
+            own, here = self.jobs.own(spec), self.jobs.rows[spec]
+            row = self.jobs.row[own] - here.first + before
+            windows.append(
+                Windows(self.jobs.first[own], self.jobs.last[own], row, np.full(len(row), number, np.int64))
+            )
+            rows.append(len(here.index))
+            before += len(here.index)
+        widths = [sum(one.width for one in accumulators if self.spec_of[one.query] == spec) for spec in specs]
         return Workload(
             accumulators,
             self.events.codes,
@@ -286,20 +346,20 @@ class ClassPasses:
             self.conditions,
             self.pairs,
             self.events.events,
-            Jobs(self.jobs.first[own], self.jobs.last[own], self.jobs.row[own] - rows.first),
-            len(rows.index),
+            Windows(*map(np.concatenate, zip(*windows, strict=True))),
+            Layout(rows, [counts[spec] for spec in specs], widths),
             replace(self.sharing, log=self.sharing.log and not self.counted),
-            Panes.of([self.jobs.specs[spec]]).length,
-            self.jobs.specs[spec].origin,
+            Panes.of([self.jobs.specs[specs[0]]]).length,
+            self.jobs.specs[specs[0]].origin,
             self.own.programs,
             self.own.making,
+            apart=self.windows == APART,
         )
 
-    def _within(self, jobs: Jobs) -> int:
+    def _within(self, windows: Windows) -> int:
         """Events that are not dead, added over different windows: those over the same events are neighbours."""
-        other = np.ones(len(jobs.first), np.bool_)
-        other[1:] = (np.diff(jobs.first) != 0) | (np.diff(jobs.last) != 0)
-        first, last = jobs.first[other], jobs.last[other]
+        other = _different(windows)
+        first, last = windows.first[other], windows.last[other]
         if self.events.matched == len(self.events.events.code):
             return int((last - first).sum())
         dead = np.flatnonzero(self.events.events.code == DEAD)
@@ -321,62 +381,94 @@ class _Part:
     decided: Sequence[tuple[Any, Any]] = ()
 
 
-def _parts(workload: Workload) -> tuple[list[Workload], Any]:
-    """The windows in parts that follow one another, each long enough to learn in it who shares; and of the rows of all parts,
-    one part behind the other, which rows they add to (None: there is one part).
+def _different(windows: Windows) -> Any:
+    """By window: whether it is over other events than the one before it."""
+    other = np.ones(len(windows.first), np.bool_)
+    other[1:] = (np.diff(windows.first) != 0) | (np.diff(windows.last) != 0) | (np.diff(windows.spec) != 0)
+    return other
+
+
+def _parts(workload: Workload) -> tuple[list[Workload], list[Any] | None]:
+    """The windows in parts that follow one another, each long enough to learn in it who shares; and by specification, of the
+    rows of all parts, one part behind the other, which rows they add to (None: there is one part).
     """
-    jobs, events = workload.jobs, np.cumsum(workload.jobs.last - workload.jobs.first)
+    windows, layout = workload.windows, workload.layout
+    events = np.cumsum(windows.last - windows.first)
     count = min(MOST_PARTS, int(events[-1]) // PART) if len(events) else 1
     if count <= 1:
         return [workload], None
+    if len(layout.rows) > 1:  # windows that begin together stay together
+        order = np.lexsort((windows.spec, windows.last, windows.first))
+        windows = Windows(*(one[order] for one in windows))
+        events = np.cumsum(windows.last - windows.first)
     cuts = 1 + np.searchsorted(events, events[-1] * np.arange(1, count) / count)
-    for place, cut in enumerate(cuts.tolist()):  # windows over the same events are folded once
-        same = (jobs.first[cut:] == jobs.first[cut - 1]) & (jobs.last[cut:] == jobs.last[cut - 1])
-        cuts[place] = cut + (len(same) if same.all() else int(same.argmin()))
-    found, into = [], []
+    kept = np.append(
+        np.flatnonzero(_different(windows)), len(events)
+    )  # windows over the same events are folded once
+    cuts = kept[kept.searchsorted(np.minimum(cuts, len(events)))]
+    before = np.cumsum([0, *layout.rows])
+    found: list[Workload] = []
+    into: list[list[Any]] = [[] for _ in layout.rows]
     for first, last in pairwise(sorted({0, *cuts.tolist(), len(events)})):
-        own, row = np.unique(jobs.row[first:last], return_inverse=True)
-        part = Jobs(jobs.first[first:last], jobs.last[first:last], row)
-        found.append(replace(workload, jobs=part, rows=len(own)))
-        into.append(own)
-    return found, np.concatenate(into)
+        own, row = np.unique(windows.row[first:last], return_inverse=True)
+        limits = own.searchsorted(before)
+        part = Windows(windows.first[first:last], windows.last[first:last], row, windows.spec[first:last])
+        found.append(replace(workload, windows=part, layout=replace(layout, rows=np.diff(limits).tolist())))
+        for spec, (begin, end) in enumerate(pairwise(limits.tolist())):
+            into[spec].append(own[begin:end] - before[spec])
+    return found, [np.concatenate(one) for one in into]
+
+
+def _specs_of(layout: Layout) -> list[int]:
+    """By accumulator: the number of its specification."""
+    return [spec for spec, count in enumerate(layout.accumulators) for _ in range(count)]
 
 
 def _folded(workload: Workload, values: Any, arithmetic: Arithmetic, progress: Progress) -> _Part:
     """One part, in one thread."""
-    workload, accumulators = replace(workload, progress=progress), workload.accumulators
+    workload = replace(workload, progress=progress)
     if isinstance(arithmetic, Residues):
         numbers = fold_residues(workload, values, arithmetic.all()).numbers
-        return _Part(_columns(accumulators, lambda place: numbers[:, place]))
+        return _Part(_columns(workload, lambda spec, place: numbers[spec][:, place]))
     if isinstance(arithmetic, Lattice):
-        keys = fold_events_class(workload, values, arithmetic.arena).numbers.key
-        return _Part(_columns(accumulators, lambda place: keys[:, place]))
-    plain, mantissa, exponent = _scaled(workload, values)
-    results = _columns(accumulators, lambda place: (mantissa[:, place], exponent[:, place]))
+        found = fold_events_class(workload, values, arithmetic.arena, LATTICE).numbers
+        return _Part(_columns(workload, lambda spec, place: found[spec].key[:, place]))
+    plain, scaled = _scaled(workload, values)
+    results = _columns(workload, lambda spec, place: tuple(one[:, place] for one in scaled[spec]))
     return _Part(results, plain.events, plain.undecided, plain.decided)
 
 
-def _scaled(workload: Workload, values: Any) -> tuple[Folded, Any, Any]:
+def _scaled(workload: Workload, values: Any) -> tuple[Folded, list[tuple[Any, Any]]]:
     """Doubles first; windows whose totals leave their range are folded again, scaled.
 
-    So are no windows at all: that compiles the kernel.
+    So are no windows at all: that compiles the kernel. Returned second are mantissas and exponents by specification.
     """
     first, second = workload.progress.part(0, 2), workload.progress.part(1, 2)
     if is_backwards():
-        fold_events_class(workload, values, Scaled().arena)
+        fold_events_class(workload, values, Scaled().arena, SCALED)
     plain = fold_events_class(
         replace(workload, progress=first), values, lambda size: PlainNumbers(np.zeros(size))
     )
-    mantissa, exponent = np.frexp(plain.numbers.value)
-    exponent = np.where(mantissa == 0.0, ZERO_EXPONENT, exponent.astype(np.int64))
+    found = [_mantissas(numbers.value) for numbers in plain.numbers]
     if len(plain.lost) and not plain.lost.any():
-        return plain, mantissa, exponent
-    again = np.isin(workload.jobs.row, workload.jobs.row[plain.lost])
-    jobs = Jobs(*(one[again] for one in workload.jobs))
-    scaled = fold_events_class(replace(workload, jobs=jobs, progress=second), values, Scaled().arena)
-    rows = np.unique(jobs.row)
-    mantissa[rows], exponent[rows] = scaled.numbers.mantissa[rows], scaled.numbers.exponent[rows]
-    return plain, mantissa, exponent
+        return plain, found
+    again = np.isin(workload.windows.row, workload.windows.row[plain.lost])
+    windows = Windows(*(one[again] for one in workload.windows))
+    scaled = fold_events_class(
+        replace(workload, windows=windows, progress=second), values, Scaled().arena, SCALED
+    )
+    rows, before = np.unique(windows.row), np.cumsum([0, *workload.layout.rows])
+    for (mantissa, exponent), numbers, (begin, end) in zip(
+        found, scaled.numbers, pairwise(before.tolist()), strict=True
+    ):
+        own = rows[(rows >= begin) & (rows < end)] - begin
+        mantissa[own], exponent[own] = numbers.mantissa[own], numbers.exponent[own]
+    return plain, found
+
+
+def _mantissas(value: Any) -> tuple[Any, Any]:
+    mantissa, exponent = np.frexp(value)
+    return mantissa, np.where(mantissa == 0.0, ZERO_EXPONENT, exponent.astype(np.int64))
 
 
 def _joined(parts: Sequence[list[Any]], into: Any, arithmetic: Arithmetic) -> list[Any]:
@@ -392,10 +484,12 @@ def _behind(parts: Sequence[Any]) -> Any:
     return np.concatenate(parts)
 
 
-def _columns(accumulators: Sequence[Accumulator], read: Callable[[int], Any]) -> Results:
+def _columns(workload: Workload, read: Callable[[int, int], Any]) -> Results:
+    """`read` takes a specification, and the place of a number in its rows."""
     found: Results = []
-    place = 0
-    for accumulator in accumulators:
-        found.append([read(place + part) for part in range(accumulator.width)])
-        place += accumulator.width
+    places = [0] * len(workload.layout.rows)
+    for spec, accumulator in zip(_specs_of(workload.layout), workload.accumulators, strict=True):
+        place = places[spec]
+        found.append([read(spec, place + part) for part in range(accumulator.width)])
+        places[spec] += accumulator.width
     return found

@@ -13,8 +13,8 @@ from hamlet_core.engines.hamlet.numbers.semiring import add_product, load, multi
 from hamlet_core.engines.hamlet.numbers.vectors import add_run, copy_run, zero_run
 from hamlet_core.engines.hamlet.program.layout import (
     M_DIRTY,
+    M_OPENED,
     M_SINCE,
-    NONE,
     P_ALWAYS,
     P_ASKED,
     P_ATTRIBUTE_SUMS,
@@ -91,8 +91,8 @@ def make_base(arena: Arena, plan: Packed, memo: Packed, block: int) -> None:
     """The inputs of a block that no event of its own type changes."""
     base, starts = get(plan, P_BASE, block), plan[P_STARTS] + block
     zero_run(arena, base, get(plan, P_SIZE, block))
-    for at in range(plan[starts], plan[starts + 1], 2):
-        if get(memo, M_SINCE, plan[at + 1]) == NONE:
+    for at in range(plan[starts], plan[starts + 1], 3):
+        if get(memo, M_SINCE, plan[at + 1]) < get(memo, M_OPENED, plan[at + 2]):
             one(arena, base + plan[at])
     add_moves(arena, plan, plan[P_INPUTS] + block, base)
     put(memo, M_DIRTY, block, 0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_part
-from hamlet_core.engines.hamlet.jit.packed import Packed
+from hamlet_core.engines.hamlet.jit.packed import Packed, put
 from hamlet_core.engines.hamlet.numbers.arenas import Arena
 from hamlet_core.engines.hamlet.numbers.vectors import zero_run
 from hamlet_core.engines.hamlet.program.layout import (
@@ -29,6 +29,7 @@ from hamlet_core.engines.hamlet.program.layout import (
     M_KEPT,
     M_LATEST,
     M_LOW,
+    M_OPENED,
     M_PENDING,
     M_QUEUE_ADDRESS,
     M_QUEUE_FIRST,
@@ -43,6 +44,7 @@ from hamlet_core.engines.hamlet.program.layout import (
     P_FREE,
     P_GROUP,
     P_GROUPS,
+    P_LANES,
     P_QUEUE,
     P_QUEUES,
     P_RESULT,
@@ -123,8 +125,16 @@ def reset(arena: Arena, plan: Packed, memo: Packed, room: int) -> None:
     _fill(memo, memo[M_HEAD], memo[M_QUEUE_ADDRESS], -1)
     _fill(memo, memo[M_GROUP], memo[M_GROUP] + plan[P_GROUPS] * GROUP_FIELDS, 0)
     _fill(memo, memo[M_QUEUE_FIRST], memo[M_QUEUE_FIRST] + 3 * plan[P_QUEUES], 0)
+    _fill(memo, memo[M_OPENED], memo[M_OPENED] + plan[P_LANES], NONE)
     memo[M_LOW], memo[M_HIGH], memo[M_ROOM] = plan[P_FREE], room, room
     memo[M_SHORT], memo[M_KEPT], memo[M_PENDING], memo[M_STARTS] = 0, 0, memo[M_STANDINGS], 0
+
+
+@compiled_part
+def open_lane(memo: Packed, lane: int, time: int) -> None:
+    """Windows begin with the events of a time stamp: trends of their lane may, too."""
+    put(memo, M_OPENED, lane, time)
+    _fill(memo, memo[M_DIRTY], memo[M_HISTORY_COUNT], 1)
 
 
 @compiled_part

@@ -13,11 +13,13 @@ import numpy.typing as npt
 
 from hamlet_core.engines.hamlet.accumulators import Accumulator
 from hamlet_core.engines.hamlet.automaton.state import room_of
+from hamlet_core.engines.hamlet.events.choice import PLAIN, RESIDUE, lanes_of
 from hamlet_core.engines.hamlet.events.kernel import fold_windows
-from hamlet_core.engines.hamlet.events.turns import NONE, Turns
-from hamlet_core.engines.hamlet.events.worth import never_tried
+from hamlet_core.engines.hamlet.events.spans import APART, Layout, Spans, Windows, spans_of
+from hamlet_core.engines.hamlet.events.turns import LONGER_WAY, NONE, Turns
+from hamlet_core.engines.hamlet.events.worth import most_gained
 from hamlet_core.engines.hamlet.graphlets.settings import SharingState, sharing_state
-from hamlet_core.engines.hamlet.input.frame import Events, Jobs, Predicates
+from hamlet_core.engines.hamlet.input.frame import Events, Predicates
 from hamlet_core.engines.hamlet.numbers.arenas import Arena, ResidueNumbers
 from hamlet_core.engines.hamlet.numbers.residues import residue_arena, times_constants
 from hamlet_core.engines.hamlet.numbers.vectors import zero_run
@@ -28,7 +30,6 @@ from hamlet_core.engines.hamlet.program.layout import (
     M_STANDINGS,
     P_FREE,
     P_SETS,
-    P_WIDTH,
     new_memo,
     packed,
 )
@@ -61,15 +62,15 @@ class Workload:
     """Accumulators of one class and the events they read; `conditions` and `pairs` as `adjacent_conditions` has them."""
 
     accumulators: Sequence[Accumulator]
+    """Of one specification of windows after the other."""
     codes: Mapping[str, int]
     """Type -> code in `events`."""
     predicates: Predicates
     conditions: Conditions
     pairs: PairTables
     events: Events
-    jobs: Jobs
-    rows: int
-    """Rows of results."""
+    windows: Windows
+    layout: Layout
     sharing: Sharing = Sharing()
     pane: int = 0
     """Ticks of a pane, by whose borders bursts end; 0: none but the windows'."""
@@ -78,18 +79,20 @@ class Workload:
     """Mutable: programs that folds of equal accumulators have in common, and `making`, held by the thread that makes one."""
     making: Lock = field(default_factory=Lock, compare=False)
     progress: Progress = UNWATCHED
+    apart: bool = False
+    """Each window is folded by itself, for measurements."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
     """Results by row and number: the elements of the accumulators one after the other."""
 
-    numbers: Any
-    """The class of the arena with arrays [row, number]; for residues the residues [row, number, prime] alone."""
+    numbers: Sequence[Any]
+    """By specification: the class of the arena with arrays [row, number]; for residues the residues [row, number, prime] alone."""
     lost: npt.NDArray[np.bool_]
-    """By job: plain numbers left their range, and the job added nothing to its row."""
+    """By window: plain numbers left their range, and the window added nothing to its row."""
     events: int
-    """Events folded, added over different windows."""
+    """Events folded, added over spans."""
     undecided: int
     """Those of them that were folded while some groups rested."""
     decided: tuple[tuple[tuple[Group, ...], SharingState], ...]
@@ -134,21 +137,25 @@ def _renamed(expression: Any) -> Any:
     return expression
 
 
-def fold_events_class(workload: Workload, values: Any, make: MakeArena) -> Folded:
-    """Fold all windows in the arithmetic of the arenas that `make` makes; `values` are of the same."""
-    return _fold(_task(workload), _read_only(values), make, workload.progress)
+def fold_events_class(workload: Workload, values: Any, make: MakeArena, price: float = PLAIN) -> Folded:
+    """Fold all windows in the arithmetic of the arenas that `make` makes; `values` are of the same.
+
+    `price`: of one of its numbers, in plain ones.
+    """
+    return _fold(_task(workload, price), _read_only(values), make, workload.progress)
 
 
 def fold_residues(workload: Workload, values: Any, primes: Sequence[int]) -> Folded:
     """Fold all windows modulo primes, as many at a time as `RESIDUE_BYTES` have room for."""
-    task, values = _task(workload), _read_only(values)
+    task, values = _task(workload, RESIDUE * len(primes)), _read_only(values)
     block = max(1, min(len(primes), RESIDUE_BYTES // (8 * task.program().room)))
     firsts = range(0, len(primes), block)
     parts = []
     for number, first in enumerate(firsts):
         make = partial(residue_arena, moduli=primes[first : first + block])
         parts.append(_fold(task, values, make, workload.progress.part(number, len(firsts))))
-    return replace(parts[0], numbers=np.concatenate([part.numbers for part in parts], axis=2))
+    numbers = [np.concatenate(own, axis=2) for own in zip(*(part.numbers for part in parts), strict=True)]
+    return replace(parts[0], numbers=numbers)
 
 
 @dataclass(slots=True)
@@ -162,11 +169,6 @@ class _Program:
     """Numbers that the arena must have, without standings."""
     memo: Any = None
 
-    @property
-    def width(self) -> int:
-        """Numbers of a row of results."""
-        return int(self.plan[P_WIDTH])
-
 
 @dataclass(slots=True)
 class _Task:
@@ -175,23 +177,25 @@ class _Task:
     workload: Workload
     events: Events
     pairs: PairTables
-    jobs: Jobs
+    lanes: int
+    """The most of a span."""
+    spans: Spans
     longest: int
-    """Events of the longest window."""
+    """Events of the longest span."""
     asleep: frozenset[int] = NONE
-    """Groups that are never tried."""
+    """Groups that are never tried, for want of gain or because lanes gain more."""
     made: dict[frozenset[int], _Program] = field(default_factory=dict)
 
     def program(self, resting: frozenset[int] = frozenset()) -> _Program:
         """The program in which all other groups may share."""
         resting |= self.asleep
         if resting not in self.made:
-            plan, groups = _plan(self.workload, resting)
+            plan, groups = _plan(self.workload, self.lanes, resting)
             if resting != self.asleep:  # needs less than the whole one, and gets more where it does not
                 whole = self.program()
                 room = whole.room + int(plan[P_FREE]) - int(whole.plan[P_FREE])
             else:
-                room = int(room_of(plan, self.events, self.jobs, new_memo(plan, 0, 0)))
+                room = int(room_of(plan, self.events, self.spans, new_memo(plan, 0, 0)))
             most = max((len(group.places) for group in groups), default=0)
             own = self.workload
             state = sharing_state(own.sharing, len(groups), most, own.pane, own.origin)
@@ -199,24 +203,31 @@ class _Task:
         return self.made[resting]
 
 
-def _task(workload: Workload) -> _Task:
-    events, pairs, jobs = (_read_only(one) for one in (workload.events, workload.pairs, workload.jobs))
-    longest = int((jobs.last - jobs.first).max(initial=0))
-    asleep = NONE
-    if workload.sharing.may_rest:
-        asleep = never_tried(
-            _builder(workload).groups,
-            workload.accumulators,
-            events.code,
-            pairs,
-            jobs,
-            workload.sharing.constants,
+def _task(workload: Workload, price: float) -> _Task:
+    events, pairs, windows = (_read_only(one) for one in (workload.events, workload.pairs, workload.windows))
+    builder, sharing, layout = _builder(workload, APART), workload.sharing, workload.layout
+    spans = spans_of(windows, layout, APART)
+    asleep, lanes, saved = NONE, APART, None
+    every = frozenset(range(len(builder.groups)))
+    if every and sharing.may_rest:
+        saved = most_gained(
+            builder.groups, workload.accumulators, events.code, pairs, spans, sharing.constants
         )
-    return _Task(workload, events, pairs, jobs, longest, asleep)
+    if saved is not None and saved <= LONGER_WAY:
+        asleep, saved = every, 0.0
+    if (saved is not None or not every) and not workload.apart:
+        lanes = lanes_of(builder, pairs, windows, layout, price, sharing.constants, saved or 0.0)
+    if lanes != APART:
+        asleep, spans = every, spans_of(windows, layout, lanes)
+    spans = _read_only(spans)
+    longest = int((spans.last - spans.first).max(initial=0))
+    return _Task(workload, events, pairs, lanes, spans, longest, asleep)
 
 
-def _plan(workload: Workload, resting: frozenset[int]) -> tuple[npt.NDArray[np.int64], tuple[Group, ...]]:
-    builder = _builder(workload)
+def _plan(
+    workload: Workload, lanes: int, resting: frozenset[int]
+) -> tuple[npt.NDArray[np.int64], tuple[Group, ...]]:
+    builder = _builder(workload, lanes)
     pairs = workload.pairs  # how conditions are tested depends on what the columns of a chunk hold
     key = resting, pairs.starts.tobytes(), pairs.code.tobytes()
     with workload.making:
@@ -226,21 +237,22 @@ def _plan(workload: Workload, resting: frozenset[int]) -> tuple[npt.NDArray[np.i
     return builder.made[key]
 
 
-def _builder(workload: Workload) -> Builder:
-    """Made once for equal accumulators."""
-    room = workload.rows * sum(accumulator.width for accumulator in workload.accumulators)
+def _builder(workload: Workload, lanes: int) -> Builder:
+    """Made once for equal accumulators; those of spans know of no groups."""
+    room = workload.layout.room
     sharing, programs = replace(workload.sharing, log=False), workload.programs
     accumulators = tuple(accumulator.key for accumulator in workload.accumulators)
-    key = accumulators, tuple(workload.codes), room, sharing
+    key = accumulators, tuple(workload.codes), room, sharing, lanes
     with workload.making:
         if key not in programs:
             programs[key] = sharing_builder(
-                workload.accumulators,
+                [replace(one, lane=lane) for lane in range(max(lanes, 1)) for one in workload.accumulators],
                 workload.codes,
                 workload.predicates,
                 workload.conditions,
                 room,
                 sharing,
+                groups=lanes == APART and len(workload.layout.rows) == 1,
             )
         builder: Builder = programs[key]
     return builder
@@ -254,40 +266,40 @@ def _read_only(value: Any) -> Any:
 
 
 def _fold(task: _Task, values: Any, make: MakeArena, progress: Progress) -> Folded:
-    whole, jobs = task.program(), task.jobs
-    results = task.workload.rows * whole.width
-    lost = np.zeros(len(jobs.first), np.bool_)
+    whole, spans = task.program(), task.spans
+    results = task.workload.layout.room
+    lost = np.zeros(len(task.workload.windows.first), np.bool_)
     extra = 4 * _STANDINGS if whole.plan[P_SETS] else 0
     standings, room = _STANDINGS if extra else 1, whole.room + extra
     arena, folded, undecided = make(room), 0, 0
     zero_run(arena, 0, results)
-    turns = Turns(jobs, whole.state.gain, rests=task.workload.sharing.may_rest)
+    turns = Turns(spans, whole.state.gain, rests=task.workload.sharing.may_rest)
     for first, end, resting in turns:
-        program, job, before = task.program(resting), first, folded
+        program, span, before = task.program(resting), first, folded
         if room < program.room + extra:
             room = program.room + extra
             arena = _grown(arena, make(room), results)
-        batch = Jobs(*(one[:end] for one in jobs))
         while True:
             if program.memo is None or program.memo[M_STANDINGS] < standings:
                 program.memo = new_memo(program.plan, task.longest, standings)
             program.memo[M_FOLDED] = 0
-            job = fold_windows(
+            span = fold_windows(
                 arena,
                 program.plan,
                 values,
                 task.events,
                 task.pairs,
-                batch,
+                spans,
                 program.memo,
                 program.state if program.groups else None,
                 standings if extra else None,
-                job,
+                span,
+                end,
                 room,
                 lost,
             )
             folded += int(program.memo[M_FOLDED])
-            if job == end:
+            if span == end:
                 break
             standings, room = 2 * standings, room + max(room - int(program.plan[P_FREE]), _STANDINGS)
             arena = _grown(arena, make(room), results)
@@ -296,7 +308,7 @@ def _fold(task: _Task, values: Any, make: MakeArena, progress: Progress) -> Fold
         undecided += folded - before if resting or task.asleep else 0
         progress.at(turns.share(end))
     decided = tuple((one.groups, one.state) for one in task.made.values() if one.groups)
-    return Folded(_results(arena, task.workload.rows, whole.width), lost, folded, undecided, decided)
+    return Folded(_results(arena, task.workload.layout), lost, folded, undecided, decided)
 
 
 def _grown(arena: Arena, larger: Arena, results: int) -> Arena:
@@ -307,8 +319,16 @@ def _grown(arena: Arena, larger: Arena, results: int) -> Arena:
     return larger
 
 
-def _results(arena: Arena, rows: int, width: int) -> Any:
+def _results(arena: Arena, layout: Layout) -> list[Any]:
+    """By specification."""
     if isinstance(arena, ResidueNumbers):
         ones = np.ones(len(arena.prime), np.uint64)
-        return times_constants(arena, rows * width, ones).reshape(rows, width, len(ones))
-    return type(arena)(*(one[: rows * width].reshape(rows, width).copy() for one in arena))
+        numbers = times_constants(arena, layout.room, ones)
+        return [
+            numbers[first : first + rows * width].reshape(rows, width, len(ones))
+            for first, rows, width in layout.slices()
+        ]
+    return [
+        type(arena)(*(one[first : first + rows * width].reshape(rows, width).copy() for one in arena))
+        for first, rows, width in layout.slices()
+    ]

@@ -11,8 +11,9 @@ from typing import Any
 from hamlet_core.engines.hamlet.automaton.negation import commit_starts, gather_starts, open_queues
 from hamlet_core.engines.hamlet.automaton.paths import binds, commit_block, gather_block
 from hamlet_core.engines.hamlet.automaton.sets import commit_standings, finish_standings, gather_standings
-from hamlet_core.engines.hamlet.automaton.state import allocate, count, reset
+from hamlet_core.engines.hamlet.automaton.state import allocate, count, open_lane, reset
 from hamlet_core.engines.hamlet.automaton.trees import plant
+from hamlet_core.engines.hamlet.events.spans import Spans
 from hamlet_core.engines.hamlet.events.steady import fold_steady, is_steady
 from hamlet_core.engines.hamlet.graphlets.bursts import (
     commit_together,
@@ -39,7 +40,6 @@ from hamlet_core.engines.hamlet.program.layout import (
     M_SHORT,
     M_SLOTS,
     P_ACCUMULATOR,
-    P_ACCUMULATORS,
     P_CODES,
     P_ENDS,
     P_FOLDS,
@@ -48,7 +48,6 @@ from hamlet_core.engines.hamlet.program.layout import (
     P_SLOT,
     P_STRIDE,
     P_UNITS,
-    P_WIDTH,
     S_FIELDS,
     S_OFFSET,
     S_SET,
@@ -65,47 +64,76 @@ def fold_windows(
     values: Values,
     events: Events,
     pairs: PairTables,
-    jobs: Any,
+    spans: Spans,
     memo: Packed,
     sharing: SharingState | None,
     standings: int | None,
     begin: int,
+    until: int,
     room: int,
     lost: Any,
 ) -> Any:
-    """Fold the windows `jobs[begin:]` and add what they come to to their rows, at the beginning of the arena.
+    """Fold the spans `begin:until` and add what their windows come to to their rows, at the beginning of the arena.
 
-    Returns the first job that was not done, for want of standings or of room for them. The arena has `room` numbers.
-    `lost[job]` is set where plain numbers left their range; such a job adds nothing. `memo[M_FOLDED]` counts events.
-    `sharing` decides who shares which burst, and keeps what was decided; None: no group of the plan may share.
+    Returns the first span that was not done, for want of standings or of room for them. The arena has `room` numbers.
+    `lost[window]` is set where plain numbers left their range; such a window adds nothing. `memo[M_FOLDED]` counts events.
+    `sharing` decides who shares which burst, and keeps what was decided; None: no group of the plan may share. With it, or
+    with sets, all windows of a span are the same.
     `standings` may be kept at a time; None: no pattern of the plan is ambiguous. What is None is not compiled.
     """
-    for job in range(begin, jobs.first.shape[0]):
-        first, last = jobs.first[job], jobs.last[job]
-        if job > begin and first == jobs.first[job - 1] and last == jobs.last[job - 1]:
-            lost[job] = lost[job - 1]
-        else:
-            reset(arena, plan, memo, room)
-            memo[M_SLOTS] = allocate(memo, count(events, plan, memo, first, last) * plan[P_STRIDE])
-            memo[M_BURST_SLOTS] = memo[M_SLOTS]
-            if sharing is not None:
-                memo[M_BURST_SLOTS] = allocate(memo, memo[M_LOW] - memo[M_SLOTS])
-                remember(sharing.before, sharing.count)
-                open_window(plan, memo, first)
-            open_queues(plan, memo)
-            plant(arena, plan, memo, events, pairs, first, last)
-            _fold(arena, plan, values, memo, events, pairs, sharing, standings, first, last)
+    for span in range(begin, until):
+        first, last = spans.first[span], spans.last[span]
+        reset(arena, plan, memo, room)
+        memo[M_SLOTS] = allocate(memo, count(events, plan, memo, first, last) * plan[P_STRIDE])
+        memo[M_BURST_SLOTS] = memo[M_SLOTS]
+        if sharing is not None:
+            memo[M_BURST_SLOTS] = allocate(memo, memo[M_LOW] - memo[M_SLOTS])
+            remember(sharing.before, sharing.count)
+            open_window(plan, memo, first)
+        open_queues(plan, memo)
+        plant(arena, plan, memo, events, pairs, first, last)
+        here, lane = first, spans.lanes[span]
+        for read in range(spans.reads[span], spans.reads[span + 1]):
+            close, window = spans.close[read], spans.window[read]
+            while here < close:
+                stop = close
+                if lane < spans.lanes[span + 1] and spans.opens[lane] == here:
+                    open_lane(memo, lane - spans.lanes[span], events.time[here])
+                    lane += 1
+                if lane < spans.lanes[span + 1]:
+                    stop = min(stop, spans.opens[lane])
+                _fold(arena, plan, values, memo, events, pairs, sharing, standings, here, stop)
+                here = stop
             if memo[M_SHORT]:
                 if sharing is not None:
                     remember(sharing.count, sharing.before)
-                return job
-            if sharing is not None:
-                flush_all(arena, plan, memo)
-            lost[job] = _finish(arena, plan, memo, standings)
-            memo[M_FOLDED] += _alive(plan, memo)
-        if not lost[job]:
-            add_run(arena, jobs.row[job] * plan[P_WIDTH], plan[P_RESULT], plan[P_WIDTH])
-    return jobs.first.shape[0]
+                return span
+            if read > spans.reads[span] and _is_read(spans, read - 1, read):
+                lost[window] = lost[spans.window[read - 1]]
+            else:
+                if sharing is not None:
+                    flush_all(arena, plan, memo)
+                lost[window] = _finish(arena, plan, memo, standings, spans.begin[read], spans.end[read])
+            if not lost[window]:
+                result, width = _result(plan, spans.begin[read], spans.end[read])
+                add_run(arena, spans.address[read], result, width)
+        memo[M_FOLDED] += _alive(plan, memo)
+    return until
+
+
+@compiled_inline
+def _is_read(spans: Spans, read: int, other: int) -> bool:
+    """Whether two reads are of the same numbers."""
+    return spans.close[read] == spans.close[other] and spans.begin[read] == spans.begin[other]  # type: ignore[no-any-return]
+
+
+@compiled_inline
+def _result(plan: Packed, begin: int, end: int) -> tuple[Any, Any]:
+    """Where the results of some accumulators are, and how many numbers they have."""
+    about, last = plan[P_ACCUMULATOR] + begin * S_FIELDS, plan[P_ACCUMULATOR] + (end - 1) * S_FIELDS
+    return plan[P_RESULT] + plan[about + S_OFFSET], plan[last + S_OFFSET] + plan[last + S_WIDTH] - plan[
+        about + S_OFFSET
+    ]
 
 
 @compiled_part
@@ -204,24 +232,25 @@ def _fold(
 
 
 @compiled_part
-def _finish(arena: Arena, plan: Packed, memo: Packed, standings: int | None) -> Any:
-    """Close the window: its elements, accumulator after accumulator; whether a number left its range."""
-    result, scratch = plan[P_RESULT], plan[P_SCRATCH]
-    zero_run(arena, result, plan[P_WIDTH])
-    for accumulator in range(plan[P_ACCUMULATORS]):
+def _finish(arena: Arena, plan: Packed, memo: Packed, standings: int | None, begin: int, end: int) -> Any:
+    """Close windows: their elements, accumulator after accumulator; whether a number left its range."""
+    scratch = plan[P_SCRATCH]
+    result, width = _result(plan, begin, end)
+    zero_run(arena, result, width)
+    for accumulator in range(begin, end):
         about, ends = plan[P_ACCUMULATOR] + accumulator * S_FIELDS, plan[P_ENDS] + accumulator
-        by_side = plan[about + S_SIDES] == 2
-        target = scratch if by_side else result + plan[about + S_OFFSET]
+        element, by_side = plan[P_RESULT] + plan[about + S_OFFSET], plan[about + S_SIDES] == 2
+        target = scratch if by_side else element
         if by_side:
             zero_run(arena, scratch, 3)
         for at in range(plan[ends], plan[ends + 1], 2):
-            side, width = (plan[at], 1) if by_side else (0, plan[about + S_WIDTH])
-            add_run(arena, target + side, plan[at + 1], width)
+            side, numbers = (plan[at], 1) if by_side else (0, plan[about + S_WIDTH])
+            add_run(arena, target + side, plan[at + 1], numbers)
         if standings is not None and plan[about + S_SET] >= 0:
             finish_standings(arena, plan, memo, plan[about + S_SET], target, by_side)
         if by_side:
-            _pairs(arena, result + plan[about + S_OFFSET], scratch)
-    return run_lost(arena, result, plan[P_WIDTH])
+            _pairs(arena, element, scratch)
+    return run_lost(arena, result, width)
 
 
 @compiled_inline

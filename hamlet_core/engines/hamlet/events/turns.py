@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from hamlet_core.engines.hamlet.input.frame import Jobs
+from hamlet_core.engines.hamlet.events.spans import Spans
 
 BATCH = 1 << 21
 """Events, added over windows, in one call of the kernel, which takes about a second: between calls Python hears signals."""
@@ -42,24 +42,21 @@ NONE: frozenset[int] = frozenset()
 
 
 class Turns:
-    """(first window, end, groups that rest) for one call of the kernel after the other.
+    """(first span, end, groups that rest) for one call of the kernel after the other.
 
-    Windows over the same events stay together, for they are folded once. Events of large windows count for more: they may
-    read many older ones.
+    Events of large spans count for more: they may read many older ones.
     """
 
-    def __init__(self, jobs: Jobs, gain: npt.NDArray[np.float64], *, rests: bool) -> None:
+    def __init__(self, spans: Spans, gain: npt.NDArray[np.float64], *, rests: bool) -> None:
         """`gain`: by group, what it has gained so far, which the kernel writes while none rests."""
-        sizes = jobs.last - jobs.first
+        sizes = spans.last - spans.first
         self.done = np.cumsum(sizes * (1 + (sizes >> 10)))
-        other = (np.diff(jobs.first) != 0) | (np.diff(jobs.last) != 0)
-        self.ends: npt.NDArray[np.int64] = np.append(1 + np.flatnonzero(other), len(sizes))
-        self.folded = np.cumsum(sizes[self.ends - 1]) if len(sizes) else sizes
+        self.folded = np.cumsum(sizes)
         self.gain = gain
         self.rests = rests and len(gain) > 0
 
     def share(self, end: int) -> float:
-        """How much of all events, so counted, the windows before `end` have."""
+        """How much of all events, so counted, the spans before `end` have."""
         return float(self.done[end - 1] / self.done[-1]) if end else 1.0
 
     def __iter__(self) -> Iterator[tuple[int, int, frozenset[int]]]:
@@ -71,7 +68,7 @@ class Turns:
             yield from self._tried()
 
     def _all(self) -> Iterator[tuple[int, int]]:
-        first, last, size = 0, int(self.ends[-1]), min(FIRST, BATCH)
+        first, last, size = 0, len(self.done), min(FIRST, BATCH)
         while True:
             end = self._end(first, size)
             yield first, end
@@ -81,7 +78,7 @@ class Turns:
 
     def _tried(self) -> Iterator[tuple[int, int, frozenset[int]]]:
         """All groups are tried, and those rest for a while that have lost; if none has, going on is the next trial."""
-        first, last, size, length, lost = 0, int(self.ends[-1]), TRIAL, SHORTEST_REST, NONE
+        first, last, size, length, lost = 0, len(self.done), TRIAL, SHORTEST_REST, NONE
         known = [NONE]
         while True:
             end, before = self._end(first, size), self.gain.copy()
@@ -105,17 +102,15 @@ class Turns:
             first, size = end, TRIAL
 
     def _losers(self, gained: Sequence[float], first: int, end: int) -> frozenset[int]:
-        """Groups that have gained nothing in these windows; all, if what the others gained is less than the longer way."""
-        before = int(self.ends.searchsorted(first, "right"))
-        folded = self.folded[int(self.ends.searchsorted(end))] - (self.folded[before - 1] if before else 0)
+        """Groups that have gained nothing in these spans; all, if what the others gained is less than the longer way."""
+        folded = self.folded[end - 1] - (self.folded[first - 1] if first else 0)
         enough = sum(one for one in gained if one > 0) > LONGER_WAY * folded
         return frozenset(group for group, one in enumerate(gained) if one <= 0 or not enough)
 
     def _events(self, first: int, end: int) -> int:
-        """Events of these windows."""
+        """Events of these spans."""
         return int(self.done[end - 1]) - (int(self.done[first - 1]) if first else 0) if end else 0
 
     def _end(self, first: int, size: int) -> int:
-        """Where so many events from a window on end, or a window or more later."""
-        enough = int(self.done.searchsorted(self._events(0, first) + size)) + 1
-        return int(self.ends[min(int(self.ends.searchsorted(enough)), len(self.ends) - 1)])
+        """Where so many events from a span on end, or a span later."""
+        return min(int(self.done.searchsorted(self._events(0, first) + size)) + 1, len(self.done))

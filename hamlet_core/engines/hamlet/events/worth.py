@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet_core.engines.hamlet.accumulators import Accumulator
-from hamlet_core.engines.hamlet.events.turns import LONGER_WAY, NONE, TRIAL
+from hamlet_core.engines.hamlet.events.spans import Spans
+from hamlet_core.engines.hamlet.events.turns import TRIAL
 from hamlet_core.engines.hamlet.graphlets.settings import ASKING, ASKING_TO_GO_ON
-from hamlet_core.engines.hamlet.input.frame import Jobs
 from hamlet_core.engines.hamlet.program.groups import Group
 from hamlet_core.engines.hamlet.program.layout import BY_SCAN, BY_TOTAL, BY_TREE
 from hamlet_core.engines.hamlet.program.moves import access_of
@@ -21,31 +21,31 @@ from hamlet_core.sharing.costs import Constants, Measured
 LOOKED_AT, PIECES = 512, 8
 """Events in a row, and how often."""
 
-_ACCESS = {BY_TOTAL: Access.TOTAL, BY_TREE: Access.TREE, BY_SCAN: Access.SCAN}
+ACCESS = {BY_TOTAL: Access.TOTAL, BY_TREE: Access.TREE, BY_SCAN: Access.SCAN}
 
 
-def never_tried(
+def most_gained(
     groups: Sequence[Group],
     accumulators: Sequence[Accumulator],
     code: npt.NDArray[np.int32],
     pairs: PairTables,
-    jobs: Jobs,
+    spans: Spans,
     constants: Constants,
-) -> frozenset[int]:
-    """All groups, by number, if together they could not gain what they make an event of any type cost; else none.
+) -> float | None:
+    """Nanoseconds that an event costs less, whatever its type, if all groups share whatever gains; None where one trial has all
+    spans.
 
-    None where one trial has all windows.
+    No more than `LONGER_WAY`: then no group is tried.
     """
-    sizes = jobs.last - jobs.first
-    if not groups or int(sizes.sum()) <= TRIAL:
-        return NONE
-    looked, longest, gained = Pieces(code, jobs), int(sizes.max()), 0.0
+    sizes = spans.last - spans.first
+    if int(sizes.sum()) <= TRIAL:
+        return None
+    looked, longest, gained = Pieces(code, spans), int(sizes.max()), 0.0
     for group in groups:
         numbers = sum(accumulators[accumulator].width for accumulator, _ in group.places)
-        access = _ACCESS[access_of(pairs, group.condition)]
+        access = ACCESS[access_of(pairs, group.condition)]
         gained += max(_most_gained(group, numbers, Storage(access, stored=longest), looked, constants), 0.0)
-    read = int(np.count_nonzero(looked.code >= 0))
-    return frozenset(range(len(groups))) if gained <= LONGER_WAY * read else NONE
+    return gained / max(int(np.count_nonzero(looked.code >= 0)), 1)
 
 
 def _most_gained(group: Group, numbers: int, storage: Storage, looked: Pieces, constants: Constants) -> float:
@@ -64,16 +64,16 @@ def _most_gained(group: Group, numbers: int, storage: Storage, looked: Pieces, c
 
 
 class Pieces:
-    """`PIECES` times `LOOKED_AT` events, or all that there are, as they are folded, window by window."""
+    """`PIECES` times `LOOKED_AT` events, or all that there are, as they are folded, span by span."""
 
-    def __init__(self, code: npt.NDArray[np.int32], jobs: Jobs) -> None:
-        sizes = jobs.last - jobs.first
+    def __init__(self, code: npt.NDArray[np.int32], spans: Spans) -> None:
+        sizes = spans.last - spans.first
         ends = np.cumsum(sizes)
         length = min(LOOKED_AT, int(ends[-1]))
         begins = np.arange(PIECES) * (int(ends[-1]) - length) // (PIECES - 1)
         place = (begins[:, None] + np.arange(length)).ravel()
         window = ends.searchsorted(place, "right")
-        self.code = code[jobs.last[window] - (ends[window] - place)]
+        self.code = code[spans.last[window] - (ends[window] - place)]
         other = np.ones(len(place), np.bool_)
         other[1:] = (window[1:] != window[:-1]) | (place[1:] != place[:-1] + 1)
         self.window = np.cumsum(other) - 1

@@ -31,7 +31,9 @@ class Sliding:
     events: ClassEvents
     jobs: BurstJobs
     windows: str = "auto"
-    """How overlapping windows are folded: by "lanes", by "panes" where an accumulator has maps, or what costs less."""
+    """How overlapping windows are folded: by "lanes", by "panes" where an accumulator has maps, or what costs less; "apart" is as
+    "lanes" here, and in the event kernel a fold per window.
+    """
     share: bool = True
     """Equal totals of different accumulators are folded once."""
     plans: dict[Any, PanePlan] = field(default_factory=dict)
@@ -55,7 +57,7 @@ class Sliding:
         self, accumulators: Sequence[Accumulator], specs: Sequence[int], prices: Prices = PRICES
     ) -> dict[int, list[int]]:
         """By specification: places of the accumulators that pane maps fold; the rest keeps lanes."""
-        if self.windows == "lanes" or not self.panes:
+        if self.windows in {"lanes", "apart"} or not self.panes:
             return {}
         key = prices, tuple(accumulator.key for accumulator in accumulators)
         if key not in self.chosen:

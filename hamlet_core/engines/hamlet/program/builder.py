@@ -63,15 +63,18 @@ def sharing_builder(
     conditions: Conditions,
     first_free: int,
     sharing: Sharing,
+    *,
+    groups: bool = True,
 ) -> Builder:
     """What the accumulators of one class may share; their state begins at `first_free`, behind the rows of results.
 
     `codes` are those of `Events.code`; types that are not among them never come. `sharing` says whether equal totals
-    are one, and which groups of positions may share graphlets.
+    are one, and which groups of positions may share graphlets, if there may be any `groups`.
     """
     builder = builder_of(accumulators, codes, predicates, conditions, first_free)
     builder.find_equals(sharing.equals)
-    builder.find_groups(sharing)
+    if groups:
+        builder.find_groups(sharing)
     return builder
 
 
@@ -86,6 +89,18 @@ def grouped_accumulators(
     builder = sharing_builder(accumulators, codes, predicates, conditions, 0, sharing)
     grouped = {place for group in builder.groups for place in group.places}
     return {place[0] for place, first in builder.same.items() if first in grouped}
+
+
+def different_totals(
+    accumulators: Sequence[Accumulator],
+    codes: Mapping[str, int],
+    predicates: Predicates,
+    conditions: Conditions,
+) -> int:
+    """How many totals the accumulators have that differ."""
+    builder = builder_of(accumulators, codes, predicates, conditions, 0)
+    builder.find_equals(share=True)
+    return len(set(builder.same.values()))
 
 
 def builder_of(
@@ -127,7 +142,8 @@ class Builder:
     """Edges without a condition."""
     asks: dict[ClassKey, dict[tuple[Place, Place], None]] = field(default_factory=lambda: defaultdict(dict))
     """Edges with one, by what answers them."""
-    starts: dict[Total, None] = field(default_factory=dict)
+    starts: dict[tuple[Total, int], None] = field(default_factory=dict)
+    """(total, lane)"""
     ends: list[tuple[int, int, Total]] = field(default_factory=list)
     """(accumulator, side, total)"""
     totals: dict[Total, int] = field(default_factory=dict)
@@ -224,9 +240,8 @@ class Builder:
                 for kind in kinds(pairs, condition, gap):
                     self.asks[kind, condition, gap, *self.blocks[self.place[here][0]]][here, there] = None
             for one in automaton.starts:
-                self.starts[
-                    self.same[accumulator, one.position], self.folds.gap(query, automaton, one.gap)
-                ] = None
+                total = self.same[accumulator, one.position], self.folds.gap(query, automaton, one.gap)
+                self.starts[total, self.accumulators[accumulator].lane] = None
             for one in automaton.ends:
                 total = self.same[accumulator, one.position], self.folds.gap(query, automaton, one.gap)
                 self.ends.append((accumulator, automaton.positions[one.position].side, total))
@@ -284,7 +299,7 @@ class Builder:
         )
 
     def _gaps(self) -> Any:
-        codes = [(gap, self.place[place][0]) for place, gap in self.starts]
+        codes = [(gap, self.place[place][0]) for (place, gap), _ in self.starts]
         codes += [(gap, self.place[target][0]) for (_, gap), target in self.edges]
         return self.folds.tables(
             self.size,
@@ -338,12 +353,13 @@ class Builder:
         return Paths(
             rows(self.size, ((code, block) for block, (code, _) in enumerate(self.blocks)), 1),
             stride,
+            1 + max((one.lane for one in self.accumulators), default=0),
             sizes,
             slots,
             np.array([self.take(int(size)) for size in sizes], np.int64),
             always,
             rows(count, masks, 3),
-            rows(count, ((*at[place], gap) for place, gap in self.starts), 2),
+            rows(count, ((*at[place], gap, lane) for (place, gap), lane in self.starts), 3),
             self._moves(own=False),
             self._moves(own=True),
             runs(count, totals),

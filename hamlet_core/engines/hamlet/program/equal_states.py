@@ -20,7 +20,10 @@ def equal_places(
     for number in numbers:
         accumulator = accumulators[number]
         automaton, lookup = accumulator.analysed.automaton, folds.lookup
-        starts = {one.position: folds.gap(accumulator.query, automaton, one.gap) for one in automaton.starts}
+        starts = {
+            one.position: (folds.gap(accumulator.query, automaton, one.gap), accumulator.lane)
+            for one in automaton.starts
+        }
         for one in automaton.positions:
             binding = lookup.codes[one.type], lookup.bit(accumulator.query, one.alias)
             labels[number, one.index] = (*binding, starts.get(one.index), accumulator.added(one.alias))

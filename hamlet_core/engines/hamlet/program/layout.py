@@ -19,17 +19,17 @@ NONE = np.int64(-(2**63))
 
 # The head of a plan: counts and addresses first, then where tables begin, in the order of `packed`.
 (P_CODES, P_STRIDE, P_GAPS, P_FOLDS, P_NEGATED, P_HISTORIES, P_CLASSES, P_QUEUES, P_ACCUMULATORS) = range(9)
-(P_SETS, P_SET_POSITIONS, P_VALUE, P_WORDS, P_BLOCKS, P_GROUPS) = range(9, 15)
-(P_WIDTH, P_STATE, P_RESULT, P_SCRATCH, P_FREE) = range(15, 20)
-(P_SIZE, P_BASE, P_SLOT, P_ALWAYS, P_ASKED_RUN, P_FED_RUN, P_POSITION, P_CLASS, P_QUEUE) = range(20, 29)
-(P_ACCUMULATOR, P_SET, P_SET_POSITION, P_GROUP_OF, P_GROUP, P_TOUCHED, P_STEADY) = range(29, 36)
+(P_SETS, P_SET_POSITIONS, P_VALUE, P_WORDS, P_BLOCKS, P_GROUPS, P_LANES) = range(9, 16)
+(P_WIDTH, P_STATE, P_RESULT, P_SCRATCH, P_FREE) = range(16, 21)
+(P_SIZE, P_BASE, P_SLOT, P_ALWAYS, P_ASKED_RUN, P_FED_RUN, P_POSITION, P_CLASS, P_QUEUE) = range(21, 30)
+(P_ACCUMULATOR, P_SET, P_SET_POSITION, P_GROUP_OF, P_GROUP, P_TOUCHED, P_STEADY) = range(30, 37)
 (P_UNITS, P_MASKS, P_STARTS, P_INPUTS, P_LOOPS, P_TOTALS, P_READERS, P_LOADS, P_ATTRIBUTE_SUMS) = range(
-    36, 45
+    37, 46
 )
-(P_WEIGHTS, P_QUEUED, P_ASKED, P_FED, P_FOLD_GAPS, P_GAP_CODES, P_GAP_WAITS, P_BINDING) = range(45, 53)
-(P_INCOMING, P_ENDS, P_SET_BINDING, P_SET_INCOMING, P_SET_EFFECTS) = range(53, 58)
-(P_MEMBERS, P_NUMBERS, P_COLUMNS, P_FACTORS, P_SUMS, P_KEPT, P_RUNS, P_TOUCHES) = range(58, 66)
-P_STEADY_KEPT = 66
+(P_WEIGHTS, P_QUEUED, P_ASKED, P_FED, P_FOLD_GAPS, P_GAP_CODES, P_GAP_WAITS, P_BINDING) = range(46, 54)
+(P_INCOMING, P_ENDS, P_SET_BINDING, P_SET_INCOMING, P_SET_EFFECTS) = range(54, 59)
+(P_MEMBERS, P_NUMBERS, P_COLUMNS, P_FACTORS, P_SUMS, P_KEPT, P_RUNS, P_TOUCHES) = range(59, 67)
+P_STEADY_KEPT = 67
 
 # Fields of tables.
 C_KIND, C_CONDITION, C_GAP, C_LANES, C_LEFT, C_RIGHT, C_CODE, C_GROUP, C_FIELDS = range(9)
@@ -64,8 +64,8 @@ ENDS_BURSTS, COUNTS = 1, 2
 (M_STANDING, M_MASK, M_WAY_POSITION, M_WAY_SOURCE) = range(34, 38)
 (M_CLASS_RANK, M_RANK, M_ORDER, M_BUCKETS) = range(38, 42)
 (M_GROUP, M_SET_OF, M_NEW_SET, M_LIKE, M_SOLE, M_TRIED, M_SET_HITS, M_RENAMED) = range(42, 50)
-(M_LANE_OF, M_MARK, M_LANE_SET, M_LANE_INPUT, M_COEFFICIENTS, M_MATCHES) = range(50, 56)
-_MEMO_HEAD = 56
+(M_LANE_OF, M_MARK, M_LANE_SET, M_LANE_INPUT, M_COEFFICIENTS, M_MATCHES, M_OPENED) = range(50, 57)
+_MEMO_HEAD = 57
 
 # Fields of the state of a group.
 (X_STOP, X_SETS, X_LANES, X_GATHERED, X_PENDING, X_ALONE, X_BEGUN, X_EVENTS, X_FED, X_STRIDE) = range(10)
@@ -99,6 +99,7 @@ def packed(program: EventProgram) -> Whole:
         sets.words,
         len(paths.size),
         len(groups.group),
+        paths.lanes,
     ]
     flat = (
         *(paths.size, paths.base, paths.slot, paths.always, paths.asked_runs, paths.fed_runs, gaps.position),
@@ -149,7 +150,7 @@ def new_memo(plan: Whole, longest: int, standings: int) -> Whole:
         *(standings * T_FIELDS, standings * int(plan[P_WORDS]), positions, positions),
         *(classes, classes * longest, 2 * longest if classes else 0, 2048),
         *(len(groups) * GROUP_FIELDS, members, members, members, members, members, members, 2 * members),
-        *(numbers, numbers, lanes, lanes, classes, 16),
+        *(numbers, numbers, lanes, lanes, classes, 16, int(plan[P_LANES])),
     ]
     heads = _MEMO_HEAD + np.cumsum([0, *sizes])
     memo = np.zeros(int(heads[-1]), np.int64)

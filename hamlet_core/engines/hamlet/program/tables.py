@@ -31,6 +31,8 @@ class Paths(NamedTuple):
     """By code of an event's type: its blocks."""
     stride: int
     """The most numbers that the blocks of one event take."""
+    lanes: int
+    """Copies of the accumulators, each for windows that begin at another event."""
     size: Any
     """Numbers in a block."""
     slot: Any
@@ -42,7 +44,7 @@ class Paths(NamedTuple):
     masks: Rows
     """(offset, width, bit)"""
     starts: Rows
-    """(offset, gap)"""
+    """(offset, gap, lane)"""
     inputs: Rows
     """Runs that make the base: totals that other types feed."""
     loops: Rows

@@ -21,8 +21,8 @@ from hamlet_core.algebra.arithmetic import ARITHMETICS, COUNTS, PRIME, Unit
 from hamlet_core.engines.hamlet.accumulators import UNIT_WEIGHT, lattice_accumulators, number_accumulators
 from hamlet_core.engines.hamlet.bursts import fold as bursts
 from hamlet_core.engines.hamlet.events import fold
+from hamlet_core.engines.hamlet.events.spans import Layout, Windows
 from hamlet_core.engines.hamlet.input import query_class
-from hamlet_core.engines.hamlet.input.frame import Jobs
 from hamlet_core.engines.hamlet.numbers import arenas
 from hamlet_core.engines.hamlet.numbers import columns as number_columns
 from hamlet_core.engines.hamlet.numbers.residues import primes
@@ -101,7 +101,8 @@ class Setting:
         return found
 
     def workload(self, accumulators):
-        jobs = Jobs(self.jobs.first, self.jobs.last, self.jobs.row)
+        windows = Windows(self.jobs.first, self.jobs.last, self.jobs.row, np.zeros_like(self.jobs.row))
+        width = sum(accumulator.width for accumulator in accumulators)
         return fold.Workload(
             accumulators,
             self.events.codes,
@@ -109,8 +110,8 @@ class Setting:
             self.edges,
             self.pairs,
             self.events.events,
-            jobs,
-            self.jobs.count,
+            windows,
+            Layout([self.jobs.count], [len(accumulators)], [width]),
         )
 
     def unit(self, part):
@@ -148,7 +149,7 @@ class Setting:
             assert make is plain_arena
             return
         for row, key in enumerate(self.rows()):
-            numbers_of_row = iter(shown(folded.numbers, row))
+            numbers_of_row = iter(shown(folded.numbers[0], row))
             for own, elements in zip(self.parts, truth, strict=True):
                 found = [next(numbers_of_row) for _ in (None, *own)]
                 element = elements.get(key)
@@ -187,7 +188,7 @@ class Setting:
                 for own, elements in zip(self.parts, truth, strict=True)
                 for number in elements.get(key, (0,) * (1 + len(own)))[: 1 + len(own)]
             ]
-            assert folded.numbers[row, :, 0].tolist() == true, key
+            assert folded.numbers[0][row, :, 0].tolist() == true, key
 
     def residue(self, part, value, prime):
         if value is None:
@@ -212,7 +213,7 @@ class Setting:
             lattice_arena,
         )
         for row, key in enumerate(self.rows()):
-            found = iter(folded.numbers.key[row])
+            found = iter(folded.numbers[0].key[row])
             for own, extremes, elements in zip(self.parts, self.extremes, truth, strict=True):
                 for place, part in enumerate(extremes):
                     got = next(found)
@@ -376,11 +377,12 @@ def test_plain_numbers_say_what_they_lost():
     setting = written("q: RETURN COUNT(*) PATTERN A a+ WITHIN 1000 s", long_rows(4, 2000, "A"))
     scaled = setting.doubles(scaled_arena)
     plain = setting.doubles(plain_arena)
-    large = scaled.numbers.exponent[:, 0] > 900
+    (scaled,), (plain_numbers,) = scaled.numbers, plain.numbers
+    large = scaled.exponent[:, 0] > 900
     assert plain.lost.tolist() == large.tolist()
     assert large.any()
     assert not large.all()
-    assert not plain.numbers.value[large].any()
+    assert not plain_numbers.value[large].any()
 
 
 def test_events_are_counted_once_where_windows_do_not_overlap():

@@ -10,8 +10,8 @@ import pytest
 
 from hamlet_core.describe.sharing import decided_lines
 from hamlet_core.engines.hamlet.events import turns, worth
+from hamlet_core.engines.hamlet.events.spans import Spans
 from hamlet_core.engines.hamlet.events.turns import Turns
-from hamlet_core.engines.hamlet.input.frame import Jobs
 from hamlet_core.sharing.options import Sharing
 
 MUCH = 1e6
@@ -23,19 +23,20 @@ def constant(gains: list[float]) -> Callable[[int, int], list[float]]:
     return lambda *_: gains
 
 
-def jobs(*windows: tuple[int, int]) -> Jobs:
-    first, last = (np.array(one, np.int64).reshape(-1) for one in zip(*windows, strict=True))
-    return Jobs(first, last, np.arange(len(first)))
+def spans(*events: tuple[int, int]) -> Spans:
+    first, last = np.array(events, np.int64).reshape(-1, 2).T
+    nothing = np.zeros(0, np.int64)
+    return Spans(first, last, *[nothing] * 8)
 
 
-def tumbling(count: int, size: int = 10) -> Jobs:
-    return jobs(*((size * place, size * place + size) for place in range(count)))
+def tumbling(count: int, size: int = 10) -> Spans:
+    return spans(*((size * place, size * place + size) for place in range(count)))
 
 
 def taken(
-    own: Jobs, gains: Callable[[int, int], list[float]], groups: int, *, rests: bool = True
+    own: Spans, gains: Callable[[int, int], list[float]], groups: int, *, rests: bool = True
 ) -> list[tuple[int, int, list[int]]]:
-    """(first window, end, groups that rest), where `gains` says what each group gains in windows in which none rests."""
+    """(first span, end, groups that rest), where `gains` says what each group gains in spans in which none rests."""
     gain = np.zeros(groups)
     found = []
     for first, end, resting in Turns(own, gain, rests=rests):
@@ -51,10 +52,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "BATCH", 60)
 
 
-def test_turns_end_where_other_events_begin() -> None:
-    found = taken(jobs((0, 20), (0, 20), (20, 60), (20, 60), (20, 60), (60, 80)), lambda *_: [], 0)
-    assert found == [(0, 5, []), (5, 6, [])]
-    assert taken(jobs((0, 90), (90, 120), (120, 200)), lambda *_: [], 0) == [(0, 1, []), (1, 3, [])]
+def test_turns_have_as_many_events_as_they_should_or_a_span_more() -> None:
+    found = taken(spans((0, 20), (20, 60), (60, 80)), lambda *_: [], 0)
+    assert found == [(0, 2, []), (2, 3, [])]
+    assert taken(spans((0, 90), (90, 120), (120, 200)), lambda *_: [], 0) == [(0, 1, []), (1, 3, [])]
 
 
 def test_the_first_turns_are_short_and_each_says_how_much_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +68,7 @@ def test_the_first_turns_are_short_and_each_says_how_much_is_done(monkeypatch: p
 
 def test_no_windows_are_a_turn_of_each_program() -> None:
     """They compile the kernels that windows would need."""
-    empty = Jobs(*(np.zeros(0, np.int64) for _ in range(3)))
+    empty = spans()
     assert taken(empty, lambda *_: [1.0, 1.0], 2) == [(0, 0, []), (0, 0, [0, 1])]
     assert taken(empty, lambda *_: [1.0], 1, rests=False) == [(0, 0, [])]
     assert taken(empty, lambda *_: [], 0) == [(0, 0, [])]
@@ -114,17 +115,13 @@ def test_only_the_groups_that_lose_rest() -> None:
 
 
 def test_all_rest_if_some_gain_less_than_the_longer_way_of_every_event_costs() -> None:
-    """A trial has two windows of 10 events, or one that three jobs have in common: it is folded once."""
-    for windows, folded in (
-        (tumbling(40), 20),
-        (jobs(*((10 * at, 10 * at + 10) for at in range(40) for _ in range(3))), 10),
-    ):
-        most = folded * turns.LONGER_WAY
-        gains = [most / 2, -9.0, most / 2 + 1.0]
-        enough = taken(windows, constant(gains), 3)
-        assert {tuple(resting) for _, _, resting in enough} == {(), (1,)}
-        little = taken(windows, constant([*gains[:2], most / 2]), 3)
-        assert {tuple(resting) for _, _, resting in little} == {(), (0, 1, 2)}
+    """A trial has two windows of 10 events."""
+    most = 20 * turns.LONGER_WAY
+    gains = [most / 2, -9.0, most / 2 + 1.0]
+    enough = taken(tumbling(40), constant(gains), 3)
+    assert {tuple(resting) for _, _, resting in enough} == {(), (1,)}
+    little = taken(tumbling(40), constant([*gains[:2], most / 2]), 3)
+    assert {tuple(resting) for _, _, resting in little} == {(), (0, 1, 2)}
 
 
 def test_few_different_sets_of_groups_rest() -> None:

@@ -1,0 +1,88 @@
+"""hamlet == greta however many lanes the windows that overlap have, and whichever end apart in one fold."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from hamlet_core.engines.hamlet.events import fold
+from hamlet_core.engines.hamlet.events.spans import APART
+from hamlet_core.engines.hamlet.passes import ClassPasses
+from hamlet_core.language.syntax import Duration, Workload
+from tests.properties import agreement, comparison, generation
+from tests.properties.constructs import constructs
+
+LANES = (1, 2, 3, 7, 64)
+
+
+@contextmanager
+def forced(lanes: int) -> Iterator[list[tuple[int, int]]]:
+    """So many lanes where there may be any, and one fold for all that begins together; lanes and specifications of the folds."""
+    found: list[tuple[int, int]] = []
+
+    def lanes_of(builder, pairs, windows, layout, *rest):
+        ambiguous = any(one.analysed.ambiguous for one in builder.accumulators)
+        found.append((APART if ambiguous else lanes, len(layout.rows)))
+        return APART if ambiguous else lanes
+
+    def serves_all(self, family, chosen):
+        return not any(accumulator.analysed.ambiguous for accumulator in chosen)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fold, "lanes_of", lanes_of)
+        patch.setattr(ClassPasses, "_serves_all", serves_all)
+        yield found
+
+
+def sliding(random: Random) -> generation.Case:
+    """A few queries whose windows begin together, most of them overlapping, some ending apart."""
+    asked = [generation.query(random, f"q{number}") for number in range(random.randint(1, 2))]
+    slide = random.choice((1, 1, 2, 3, 5))
+    queries = tuple(
+        replace(
+            query,
+            name=f"{query.name}_{within}",
+            within=Duration(within * generation.SECOND),
+            slide=Duration(slide * generation.SECOND),
+        )
+        for query in asked
+        for within in random.sample((1, 2, 4, 5, 8, 12, 20), random.randint(1, 3))
+    )
+    return generation.case_of(random, queries)
+
+
+def check(seeds) -> Counter[str]:
+    """Compare the workloads of these seeds; what was reached how often."""
+    reached: Counter[str] = Counter()
+    for seed in seeds:
+        random = Random(seed)
+        case, lanes = sliding(random), LANES[seed % len(LANES)]
+        with forced(lanes) as told:
+            for policy in ("dynamic", "never")[: 1 + seed % 2]:
+                wrong, _ = agreement.compare(
+                    Workload(case.workload.queries), comparison.table(case), comparison.SCHEMA, policy=policy
+                )
+                assert wrong == [], (seed, lanes, policy, case)
+        used = {lanes for lanes, _ in told} - {APART}
+        reached["cases"] += bool(told)
+        reached["lanes"] += bool(used)
+        reached["several specifications"] += any(specs > 1 for lanes, specs in told if lanes != APART)
+        if used:
+            reached.update(name for query in case.workload.queries for name in constructs(query))
+    return reached
+
+
+def test_lanes_change_no_answer():
+    reached = check(range(160))
+    assert reached["lanes"] > 40
+    assert reached["several specifications"] > 20
+
+
+@pytest.mark.slow
+def test_lanes_change_no_answer_of_ten_thousand_workloads():
+    reached = check(range(10**6, 10**6 + 10_000))
+    assert reached["lanes"] > 3_000
+    assert reached["several specifications"] > 1_500
