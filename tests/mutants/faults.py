@@ -34,7 +34,6 @@ LANES_OF_PREFIXES, WAITING_PREFIXES, STEPS_OF_PREFIXES, RUNS_OF_PREFIXES, ENDS_O
     "engines/hamlet/prefixes/lanes/ending.py",
 )
 EVENTS, TREES = "engines/hamlet/events/kernel.py", "engines/hamlet/automaton/trees.py"
-STATE = "engines/hamlet/automaton/state.py"
 SETS, GAPS, PATHS = (
     "engines/hamlet/automaton/sets.py",
     "engines/hamlet/automaton/negation.py",
@@ -681,15 +680,15 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     ),
     Fault(
         "what may begin in a lane that opens is not gathered again",
-        STATE,
-        "    put(memo, M_OPENED, lane, time)\n    _fill(memo, memo[M_DIRTY], memo[M_HISTORY_COUNT], 1)",
-        "    put(memo, M_OPENED, lane, time)",
+        EVENTS,
+        "if here > first:",
+        "if here < first:",
     ),
     Fault(
         "a negation at the beginning looks at what came before the window, if that is in the span",
         EVENTS,
-        "open_lane(memo, lane - spans.lanes[span], events.time[here])",
-        "open_lane(memo, lane - spans.lanes[span], events.time[first])",
+        "put(memo, M_OPENED, lane - spans.lanes[span], events.time[here])",
+        "put(memo, M_OPENED, lane - spans.lanes[span], events.time[first])",
     ),
     Fault(
         "windows of a span are read where the last of them ends",

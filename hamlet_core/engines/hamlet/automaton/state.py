@@ -8,7 +8,7 @@ import numpy as np
 
 from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_part
-from hamlet_core.engines.hamlet.jit.packed import Packed, put
+from hamlet_core.engines.hamlet.jit.packed import Packed
 from hamlet_core.engines.hamlet.numbers.arenas import Arena
 from hamlet_core.engines.hamlet.numbers.vectors import zero_run
 from hamlet_core.engines.hamlet.program.layout import (
@@ -131,9 +131,8 @@ def reset(arena: Arena, plan: Packed, memo: Packed, room: int) -> None:
 
 
 @compiled_part
-def open_lane(memo: Packed, lane: int, time: int) -> None:
-    """Windows begin with the events of a time stamp: trends of their lane may, too."""
-    put(memo, M_OPENED, lane, time)
+def gather_anew(memo: Packed) -> None:
+    """What may begin has changed for all blocks."""
     _fill(memo, memo[M_DIRTY], memo[M_HISTORY_COUNT], 1)
 
 

@@ -56,7 +56,7 @@ def lanes_of(
     `price`: of a number, in plain ones. `saved`: nanoseconds of an event if windows are apart and queries share what gains.
     """
     several, order = len(layout.rows) > 1, in_order(windows, layout)
-    first, last = windows.first[order], windows.last[order]
+    first, last = (one if order is None else one[order] for one in (windows.first, windows.last))
     overlapping = overlap(first, last)
     if any(one.analysed.ambiguous for one in builder.accumulators) or not (several or overlapping):
         return APART

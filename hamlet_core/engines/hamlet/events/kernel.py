@@ -11,7 +11,7 @@ from typing import Any
 from hamlet_core.engines.hamlet.automaton.negation import commit_starts, gather_starts, open_queues
 from hamlet_core.engines.hamlet.automaton.paths import binds, commit_block, gather_block
 from hamlet_core.engines.hamlet.automaton.sets import commit_standings, finish_standings, gather_standings
-from hamlet_core.engines.hamlet.automaton.state import allocate, count, open_lane, reset
+from hamlet_core.engines.hamlet.automaton.state import allocate, count, gather_anew, reset
 from hamlet_core.engines.hamlet.automaton.trees import plant
 from hamlet_core.engines.hamlet.events.spans import Spans
 from hamlet_core.engines.hamlet.events.steady import fold_steady, is_steady
@@ -37,6 +37,7 @@ from hamlet_core.engines.hamlet.program.layout import (
     M_JUMP,
     M_LOW,
     M_MATCHED,
+    M_OPENED,
     M_SHORT,
     M_SLOTS,
     P_ACCUMULATOR,
@@ -92,15 +93,17 @@ def fold_windows(
             open_window(plan, memo, first)
         open_queues(plan, memo)
         plant(arena, plan, memo, events, pairs, first, last)
-        here, lane = first, spans.lanes[span]
+        here, lane, until_lane = first, spans.lanes[span], spans.lanes[span + 1]
         for read in range(spans.reads[span], spans.reads[span + 1]):
             close, window = spans.close[read], spans.window[read]
             while here < close:
-                stop = close
-                if lane < spans.lanes[span + 1] and spans.opens[lane] == here:
-                    open_lane(memo, lane - spans.lanes[span], events.time[here])
+                if lane < until_lane and spans.opens[lane] == here:
+                    put(memo, M_OPENED, lane - spans.lanes[span], events.time[here])
+                    if here > first:
+                        gather_anew(memo)
                     lane += 1
-                if lane < spans.lanes[span + 1]:
+                stop = close
+                if lane < until_lane:
                     stop = min(stop, spans.opens[lane])
                 _fold(arena, plan, values, memo, events, pairs, sharing, standings, here, stop)
                 here = stop

@@ -80,8 +80,10 @@ APART = 0
 def spans_of(windows: Windows, layout: Layout, most: int) -> Spans:
     """Spans of at most so many lanes; equal windows are one in any case."""
     order = in_order(windows, layout)
-    first, last, row, spec = (one[order] for one in windows)
+    first, last, row, spec = (one if order is None else one[order] for one in windows)
     opened, new = _borders(first, last, most)
+    if order is None and new.all():
+        return _alone(windows, layout)
     lane, span = np.cumsum(opened) - 1, np.cumsum(new) - 1
     begins = np.flatnonzero(new)
     lanes = lane[begins]
@@ -97,18 +99,28 @@ def spans_of(windows: Windows, layout: Layout, most: int) -> Spans:
         np.append(lanes, opened.sum()),
         np.append(begins, len(first)),
         first[opened],
-        windows.last[order],
+        last if order is None else windows.last[order],
         begin,
         begin + np.array(layout.accumulators, np.int64)[spec],
         _addresses(layout, row, spec),
-        order,
+        np.arange(len(first)) if order is None else order,
+    )
+
+
+def _alone(windows: Windows, layout: Layout) -> Spans:
+    """Each window, of one specification, is a span."""
+    places, nothing = np.arange(len(windows.first) + 1), np.zeros(len(windows.first), np.int64)
+    first, last, row, _ = windows
+    return Spans(
+        *(first, last, places, places, first, last),
+        *(nothing, nothing + layout.accumulators[0], row * layout.widths[0], places[:-1]),
     )
 
 
 def in_order(windows: Windows, layout: Layout) -> Any:
-    """The windows in order of their first and last events, as those of one specification are."""
+    """The windows in order of their first and last events; None: as they are, for those of one specification are so."""
     if len(layout.rows) == 1:
-        return np.arange(len(windows.first))
+        return None
     return np.lexsort((windows.spec, windows.last, windows.first))
 
 
