@@ -53,7 +53,7 @@ from hamlet_core.windows import Panes
 
 PART = 1 << 19
 """Events, added over windows, of the shortest part that a thread folds."""
-APART = "apart"
+EACH = "apart"
 """See `Sliding.windows`."""
 BURSTS: tuple[int, ...] = ()
 """Instead of the specifications that a fold of the event kernel serves."""
@@ -292,7 +292,7 @@ class ClassPasses:
 
     def _together(self, accumulators: Sequence[Accumulator], places: Sequence[int]) -> list[tuple[int, ...]]:
         """The specifications of some accumulators in sets, each of which one fold serves."""
-        if not self.sharing.equals or self.windows == APART:
+        if not self.sharing.equals or self.windows == EACH:
             return [(spec,) for spec in sorted({self.spec_of[accumulators[place].query] for place in places})]
         by_start: dict[tuple[int, int], dict[int, list[Accumulator]]] = {}
         for place in places:
@@ -353,7 +353,7 @@ class ClassPasses:
             self.jobs.specs[specs[0]].origin,
             self.own.programs,
             self.own.making,
-            apart=self.windows == APART,
+            apart=self.windows == EACH,
         )
 
     def _within(self, windows: Windows) -> int:
