@@ -35,7 +35,8 @@ class Counters:
     """Rows whose type some query reads."""
     matched_events: int
     """Of these, rows that can be bound (some local predicates hold), added over passes: greta and two_step pass over
-    the events once per query, hamlet once per set of partition attributes and kind of fold.
+    the events once per query, hamlet once per set of partition attributes, kind of fold and window, or once for windows that it
+    folds together.
     """
     result_rows: int
     kernel_events: int = 0

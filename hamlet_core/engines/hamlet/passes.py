@@ -30,9 +30,9 @@ from hamlet_core.engines.hamlet.events.fold import (
     fold_events_class,
     fold_residues,
 )
-from hamlet_core.engines.hamlet.events.spans import Layout, Windows
+from hamlet_core.engines.hamlet.events.spans import Layout, Spans, Windows
 from hamlet_core.engines.hamlet.graphlets.log import Decided
-from hamlet_core.engines.hamlet.input.frame import DEAD
+from hamlet_core.engines.hamlet.input.frame import DEAD, Events
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents, QueryClass
 from hamlet_core.engines.hamlet.jit.order import in_order, is_backwards
 from hamlet_core.engines.hamlet.numbers.arenas import (
@@ -279,8 +279,8 @@ class ClassPasses:
         pieces = [Piece(partial(_folded, part, values, arithmetic), 1 / len(parts)) for part in parts]
         done = list(self.crew.each(pieces, workload.progress))
         if not self.counted and isinstance(arithmetic, Scaled):
-            self.matched += self._within(workload.windows)
             for one in done:
+                self.matched += one.matched
                 self.folded += one.events
                 self.undecided += one.undecided
                 self.decided += [Decided(*two, workload.pane, workload.origin) for two in one.decided]
@@ -356,15 +356,6 @@ class ClassPasses:
             apart=self.windows == EACH,
         )
 
-    def _within(self, windows: Windows) -> int:
-        """Events that are not dead, added over different windows: those over the same events are neighbours."""
-        other = _different(windows)
-        first, last = windows.first[other], windows.last[other]
-        if self.events.matched == len(self.events.events.code):
-            return int((last - first).sum())
-        dead = np.flatnonzero(self.events.events.code == DEAD)
-        return int((last - first - (dead.searchsorted(last) - dead.searchsorted(first))).sum())
-
 
 def _put(found: Results, places: Sequence[int], results: Results) -> None:
     for place, own in zip(places, results, strict=True):
@@ -376,9 +367,17 @@ class _Part:
     """What some windows come to, and of a pass in scaled numbers what the kernel did: see `Folded`."""
 
     results: Results
+    matched: int = 0
     events: int = 0
     undecided: int = 0
     decided: Sequence[tuple[Any, Any]] = ()
+
+
+def _within(spans: Spans, events: Events) -> int:
+    """Events that are not dead, added over spans."""
+    dead = np.flatnonzero(events.code == DEAD)
+    gone = dead.searchsorted(spans.last) - dead.searchsorted(spans.first) if len(dead) else 0
+    return int((spans.last - spans.first - gone).sum())
 
 
 def _different(windows: Windows) -> Any:
@@ -435,7 +434,7 @@ def _folded(workload: Workload, values: Any, arithmetic: Arithmetic, progress: P
         return _Part(_columns(workload, lambda spec, place: found[spec].key[:, place]))
     plain, scaled = _scaled(workload, values)
     results = _columns(workload, lambda spec, place: tuple(one[:, place] for one in scaled[spec]))
-    return _Part(results, plain.events, plain.undecided, plain.decided)
+    return _Part(results, _within(plain.spans, workload.events), plain.events, plain.undecided, plain.decided)
 
 
 def _scaled(workload: Workload, values: Any) -> tuple[Folded, list[tuple[Any, Any]]]:

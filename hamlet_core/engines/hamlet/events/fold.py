@@ -91,6 +91,7 @@ class Folded:
     """By specification: the class of the arena with arrays [row, number]; for residues the residues [row, number, prime] alone."""
     lost: npt.NDArray[np.bool_]
     """By window: plain numbers left their range, and the window added nothing to its row."""
+    spans: Spans
     events: int
     """Events folded, added over spans."""
     undecided: int
@@ -308,7 +309,7 @@ def _fold(task: _Task, values: Any, make: MakeArena, progress: Progress) -> Fold
         undecided += folded - before if resting or task.asleep else 0
         progress.at(turns.share(end))
     decided = tuple((one.groups, one.state) for one in task.made.values() if one.groups)
-    return Folded(_results(arena, task.workload.layout), lost, folded, undecided, decided)
+    return Folded(_results(arena, task.workload.layout), lost, spans, folded, undecided, decided)
 
 
 def _grown(arena: Arena, larger: Arena, results: int) -> Arena:

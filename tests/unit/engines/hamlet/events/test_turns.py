@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from hamlet_core.describe.sharing import decided_lines
-from hamlet_core.engines.hamlet.events import turns, worth
-from hamlet_core.engines.hamlet.events.spans import Spans
+from hamlet_core.engines.hamlet.events import fold, turns, worth
+from hamlet_core.engines.hamlet.events.spans import APART, Spans
 from hamlet_core.engines.hamlet.events.turns import Turns
 from hamlet_core.sharing.options import Sharing
 
@@ -173,7 +173,8 @@ def test_a_rest_changes_no_answer(arithmetic: str, monkeypatch: pytest.MonkeyPat
     from hamlet_core import execute
 
     events = stream(600)
-    monkeypatch.setattr(worth, "LONGER_WAY", 0.0)
+    monkeypatch.setattr(fold, "LONGER_WAY", 0.0)
+    monkeypatch.setattr(fold, "lanes_of", lambda *_: APART)
     monkeypatch.setattr(turns, "LONGEST_REST", 4)
     with monkeypatch.context() as patched:
         patched.setattr(Sharing, "may_rest", False)
