@@ -35,8 +35,8 @@ class Counters:
     """Rows whose type some query reads."""
     matched_events: int
     """Of these, rows that can be bound (some local predicates hold), added over passes: greta and two_step pass over
-    the events once per query, hamlet once per set of partition attributes, kind of fold and window, or once for windows that it
-    folds together.
+    the events once per query, hamlet once per set of partition attributes and kind of fold. Where it folds windows, not bursts,
+    it passes over the events of each window, or once over those of windows that go together.
     """
     result_rows: int
     kernel_events: int = 0

@@ -58,7 +58,7 @@ EACH = "apart"
 BURSTS: tuple[int, ...] = ()
 """Instead of the specifications that a fold of the event kernel serves."""
 MOST_PARTS = 8
-"""Of the windows of a class that have one specification."""
+"""Of the windows that one fold serves."""
 
 Results: TypeAlias = list[list[Any]]
 """By accumulator and component: an array per row of the accumulator's windows (for scaled numbers a pair of them)."""
