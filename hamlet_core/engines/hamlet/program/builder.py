@@ -284,7 +284,7 @@ class Builder:
                 ((accumulator, side, self.totals[total]) for accumulator, side, total in self.ends),
                 2,
             ),
-            np.array([width, state, result, scratch, self.top], np.int64),
+            np.array([state, result, scratch, self.top], np.int64),
         )
 
     def _accumulators(self) -> Any:

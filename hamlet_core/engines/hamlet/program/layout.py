@@ -18,18 +18,18 @@ NONE = np.int64(-(2**63))
 """No match yet: before every time."""
 
 # The head of a plan: counts and addresses first, then where tables begin, in the order of `packed`.
-(P_CODES, P_STRIDE, P_GAPS, P_FOLDS, P_NEGATED, P_HISTORIES, P_CLASSES, P_QUEUES, P_ACCUMULATORS) = range(9)
-(P_SETS, P_SET_POSITIONS, P_VALUE, P_WORDS, P_BLOCKS, P_GROUPS, P_LANES) = range(9, 16)
-(P_WIDTH, P_STATE, P_RESULT, P_SCRATCH, P_FREE) = range(16, 21)
-(P_SIZE, P_BASE, P_SLOT, P_ALWAYS, P_ASKED_RUN, P_FED_RUN, P_POSITION, P_CLASS, P_QUEUE) = range(21, 30)
-(P_ACCUMULATOR, P_SET, P_SET_POSITION, P_GROUP_OF, P_GROUP, P_TOUCHED, P_STEADY) = range(30, 37)
+(P_CODES, P_STRIDE, P_GAPS, P_FOLDS, P_NEGATED, P_HISTORIES, P_CLASSES, P_QUEUES) = range(8)
+(P_SETS, P_SET_POSITIONS, P_VALUE, P_WORDS, P_BLOCKS, P_GROUPS, P_LANES) = range(8, 15)
+(P_STATE, P_RESULT, P_SCRATCH, P_FREE) = range(15, 19)
+(P_SIZE, P_BASE, P_SLOT, P_ALWAYS, P_ASKED_RUN, P_FED_RUN, P_POSITION, P_CLASS, P_QUEUE) = range(19, 28)
+(P_ACCUMULATOR, P_SET, P_SET_POSITION, P_GROUP_OF, P_GROUP, P_TOUCHED, P_STEADY) = range(28, 35)
 (P_UNITS, P_MASKS, P_STARTS, P_INPUTS, P_LOOPS, P_TOTALS, P_READERS, P_LOADS, P_ATTRIBUTE_SUMS) = range(
-    37, 46
+    35, 44
 )
-(P_WEIGHTS, P_QUEUED, P_ASKED, P_FED, P_FOLD_GAPS, P_GAP_CODES, P_GAP_WAITS, P_BINDING) = range(46, 54)
-(P_INCOMING, P_ENDS, P_SET_BINDING, P_SET_INCOMING, P_SET_EFFECTS) = range(54, 59)
-(P_MEMBERS, P_NUMBERS, P_COLUMNS, P_FACTORS, P_SUMS, P_KEPT, P_RUNS, P_TOUCHES) = range(59, 67)
-P_STEADY_KEPT = 67
+(P_WEIGHTS, P_QUEUED, P_ASKED, P_FED, P_FOLD_GAPS, P_GAP_CODES, P_GAP_WAITS, P_BINDING) = range(44, 52)
+(P_INCOMING, P_ENDS, P_SET_BINDING, P_SET_INCOMING, P_SET_EFFECTS) = range(52, 57)
+(P_MEMBERS, P_NUMBERS, P_COLUMNS, P_FACTORS, P_SUMS, P_KEPT, P_RUNS, P_TOUCHES) = range(57, 65)
+P_STEADY_KEPT = 65
 
 # Fields of tables.
 C_KIND, C_CONDITION, C_GAP, C_LANES, C_LEFT, C_RIGHT, C_CODE, C_GROUP, C_FIELDS = range(9)
@@ -82,7 +82,7 @@ WORD_SHIFT, WORD_REST = 5, 31
 def packed(program: EventProgram) -> Whole:
     """All tables in one array."""
     paths, gaps, sets, groups = program.paths, program.gaps, program.sets, program.groups
-    width, state, result, scratch, free = program.numbers.tolist()
+    state, result, scratch, free = program.numbers.tolist()
     counts = [
         len(paths.units.start) - 1,
         int(paths.stride),
@@ -92,7 +92,6 @@ def packed(program: EventProgram) -> Whole:
         gaps.histories,
         len(program.classes),
         len(program.queues),
-        len(program.accumulators),
         len(sets.accumulator),
         len(sets.position),
         sets.value,
@@ -131,7 +130,7 @@ def packed(program: EventProgram) -> Whole:
         *(groups.members, groups.numbers, groups.columns, groups.factors, groups.sums, groups.kept),
         *(groups.runs, groups.touches, program.steady.kept),
     )
-    return joined([*counts, width, state, result, scratch, free], [*flat, *by_key])
+    return joined([*counts, state, result, scratch, free], [*flat, *by_key])
 
 
 def new_memo(plan: Whole, longest: int, standings: int) -> Whole:

@@ -163,7 +163,7 @@ class EventProgram(NamedTuple):
     ends: Rows
     """By accumulator: (side, address) of what its trends have come to."""
     numbers: Any
-    """(width of a result row, first address of state, of the contribution, of scratch for AND, of free room)"""
+    """(first address of state, of the results of windows, of scratch for AND, of free room)"""
 
 
 def masks_of(bits: Iterable[int]) -> list[tuple[int, int]]:
