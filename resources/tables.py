@@ -249,6 +249,27 @@ COMPUTED_PARTITIONS = Table(
         ),
     ),
 )
+STREAMS = Table(
+    "stream_progress",
+    "How far a stream is: one row per query; written last, after its windows are published.",
+    (
+        Column("workload", pa.string(), "name of the workload"),
+        Column("query", pa.string(), "label of the query"),
+        Column("query_hash", pa.string(), "SHA-256 of all that the numbers depend on, besides the events"),
+        Column("began", TIMESTAMP, "windows that end later than this were given out"),
+        Column("watermark", TIMESTAMP, "and no later than this: the largest event time less the lateness"),
+        Column("late", TIMESTAMP, "the watermark when late events last came that its windows read; or NULL"),
+        Column("events_until", TIMESTAMP, "the last ingest whose events are in the numbers"),
+        Column("workload_hash", pa.string(), "SHA-256 of the canonical text of the workload"),
+        Column("run_id", pa.string(), "the micro-batch that came so far"),
+    ),
+    checks=(
+        known(
+            *("workload", "query", "query_hash", "began", "watermark", "events_until"),
+            *("workload_hash", "run_id"),
+        ),
+    ),
+)
 PUBLISHED = Table(
     "trend_aggregates",
     "The result: one row per query, window, group and aggregate, checked.",
@@ -326,6 +347,7 @@ ALL = (
     PLAN,
     COMPUTED,
     COMPUTED_PARTITIONS,
+    STREAMS,
     PUBLISHED,
     DECISIONS,
     METRICS,

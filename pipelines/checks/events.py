@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, lit
 
 from pipelines.checks.event_rules import event_rules
-from pipelines.checks.ledger_rules import CONTENT_RULES, CONTENTS, FILES, contents, file_rules, files_of
+from pipelines.checks.ledger_rules import CONTENT_RULES, ENTRIES, contents, file_rules, files_of
 from pipelines.checks.rules import Outcome
-from pipelines.checks.suites import run_rules
+from pipelines.checks.suites import FEW, run_rules
 from pipelines.expectations import Expectations
 from pipelines.settings import JobSettings
 from pipelines.spans import Span
@@ -44,19 +45,58 @@ def check_events(
 
     Raises ExpectationError for declared expectations that do not fit the table.
     """
-    rules = event_rules(warehouse.schema("events"), warehouse.properties("events"), expectations)
     ledger = warehouse.rows(tables.LEDGER.name).to_pylist()
     events = slice_of_events(spark, warehouse, days)
+    few = _rows(warehouse, None) <= FEW
+    return _check(spark, warehouse, expectations, events, ledger, files_of(ledger), days, few=few)
+
+
+def check_new_events(
+    spark: SparkSession, warehouse: Warehouse, expectations: Expectations, since: datetime | None
+) -> SuiteReport:
+    """Validate the events that came in after an ingest, and what the ledger says of their files; None: all of them.
+
+    Raises as `check_events`.
+    """
+    ledger = warehouse.rows(tables.LEDGER.name).to_pylist()
+    events, files = warehouse.read(spark, "events"), files_of(ledger)
+    if since is not None:
+        ledger = [file for file in ledger if file["ingested_at"] > since]
+        files = [file for file in files if file["ingested_at"] > since]
+        events = events.where(col("ingested_at") > lit(since))
+    few = _rows(warehouse, since) <= FEW
+    return _check(spark, warehouse, expectations, events, ledger, files, (None, None), few=few)
+
+
+def _rows(warehouse: Warehouse, since: datetime | None) -> int:
+    """How many events may have come in after an ingest, as far as the log of the table says."""
+    files = warehouse.files("events")
+    return sum(one.rows for one in files if since is None or one.newest is None or one.newest > since)
+
+
+def _check(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    expectations: Expectations,
+    events: DataFrame,
+    ledger: list[dict[str, Any]],
+    files: list[dict[str, Any]],
+    days: Days,
+    *,
+    few: bool,
+) -> SuiteReport:
+    """Validate these events of these days, which must be those that the ledger tells of."""
+    rules = event_rules(warehouse.schema("events"), warehouse.properties("events"), expectations)
     with ThreadPoolExecutor(1) as beside:
         counted = beside.submit(contents, events, ledger, *days)
-        outcomes = run_rules(events, "events", rules)
+        outcomes = run_rules(events, "events", rules, few=few)
         found = counted.result()
+    entries = spark.createDataFrame(pa.Table.from_pylist([*found, *files], schema=ENTRIES))
     return SuiteReport(
         sum(row["rows"] for row in found),
         (
             *outcomes,
-            *run_rules(_frame(spark, found, CONTENTS), "contents", CONTENT_RULES),
-            *run_rules(_frame(spark, files_of(ledger), FILES), "files", file_rules(expectations)),
+            *run_rules(entries, "ledger", (*CONTENT_RULES, *file_rules(expectations)), few=True),
         ),
     )
 
@@ -86,7 +126,3 @@ def last_days(warehouse: Warehouse) -> Days:
     brought = [file["days"] for file in ledger if file["ingested_at"] == latest]
     days = [one["day"] for days in brought for one in days or ()]
     return (min(days), max(days)) if days and None not in brought else (None, None)
-
-
-def _frame(spark: SparkSession, rows: list[dict[str, Any]], schema: pa.Schema) -> DataFrame:
-    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))

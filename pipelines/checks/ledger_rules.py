@@ -16,8 +16,9 @@ from pipelines.expectations import Expectations
 from pipelines.steps.ingestion.contents import checksum
 from resources import tables
 
-CONTENTS = pa.schema(
+ENTRIES = pa.schema(
     [
+        ("entry", pa.string()),
         ("source_file", pa.string()),
         ("ingested_at", tables.TIMESTAMP),
         ("day", pa.date32()),
@@ -26,35 +27,34 @@ CONTENTS = pa.schema(
         ("rows_of_the_file", pa.int64()),
         ("checksum", pa.int64()),
         ("checksum_of_the_file", pa.int64()),
-    ]
-)
-"""One row a file and day: what the table has of it, beside what the ledger says that it brought."""
-
-CONTENT_RULES: tuple[Rule, ...] = (
-    RowRule("every ingest is known", "rows come from a file and an ingest that the ledger has", "known"),
-    RowRule(
-        "rows add up",
-        "of each file and day there are as many rows as the file brought",
-        "NOT known OR rows_of_the_file IS NULL OR rows = rows_of_the_file",
-    ),
-    RowRule(
-        "no event has changed",
-        "the values of the rows of each file and day have the checksum that they had in the file",
-        "NOT known OR rows <> rows_of_the_file OR checksum_of_the_file IS NULL OR checksum = checksum_of_the_file",
-    ),
-)
-
-FILES = pa.schema(
-    [
-        ("source_file", pa.string()),
-        ("ingested_at", tables.TIMESTAMP),
-        ("rows", pa.int64()),
         ("rejected", pa.int64()),
         ("same_content", pa.int64()),
         ("same_events", pa.int64()),
     ]
 )
-"""One row a file of the ledger: how much of it was rejected, and how many files are like it, itself included."""
+"""Two kinds of rows, named by `entry`. `day` is one of a file and a day: what the table has of it, beside what the ledger
+says that it brought. `file` is one of a file of the ledger: how much of it was rejected, and how many are like it, itself
+included.
+"""
+
+CONTENT_RULES: tuple[Rule, ...] = (
+    RowRule(
+        "every ingest is known",
+        "rows come from a file and an ingest that the ledger has",
+        "entry <> 'day' OR known",
+    ),
+    RowRule(
+        "rows add up",
+        "of each file and day there are as many rows as the file brought",
+        "entry <> 'day' OR NOT known OR rows_of_the_file IS NULL OR rows = rows_of_the_file",
+    ),
+    RowRule(
+        "no event has changed",
+        "the values of the rows of each file and day have the checksum that they had in the file",
+        "entry <> 'day' OR NOT known OR rows <> rows_of_the_file OR checksum_of_the_file IS NULL"
+        " OR checksum = checksum_of_the_file",
+    ),
+)
 
 Ledger = Iterable[Mapping[str, Any]]
 
@@ -64,31 +64,37 @@ def file_rules(expectations: Expectations) -> tuple[Rule, ...]:
     most = expectations.most_rejected
     equal = () if expectations.equal_files else (_NO_EVENTS_TWICE,)
     return (
-        RowRule("no content twice", "no content of a file was ingested twice", "same_content = 1"),
+        RowRule(
+            "no content twice",
+            "no content of a file was ingested twice",
+            "entry <> 'file' OR same_content = 1",
+        ),
         *equal,
         RowRule(
             "enough rows are events",
             f"of all rows of all files no more than {most:.4g} are in quarantine",
-            f"sum(rejected) OVER () <= {float(most)!r}D * sum(rows + rejected) OVER ()",
+            f"entry <> 'file' OR sum(rejected) OVER () <= {float(most)!r}D * sum(rows + rejected) OVER ()",
         ),
         RowRule(
             "files are mostly events",
             f"of the rows of each file no more than {most:.4g} are in quarantine",
-            f"rejected <= {float(most)!r}D * (rows + rejected)",
+            f"entry <> 'file' OR rejected <= {float(most)!r}D * (rows + rejected)",
             warns=True,
         ),
     )
 
 
 _NO_EVENTS_TWICE = RowRule(
-    "no events twice", "no two files brought the same events, as bytes or in other formats", "same_events = 1"
+    "no events twice",
+    "no two files brought the same events, as bytes or in other formats",
+    "entry <> 'file' OR same_events = 1",
 )
 
 
 def contents(
     events: DataFrame, ledger: Ledger, first: date | None, last: date | None
 ) -> list[dict[str, Any]]:
-    """Rows of `CONTENTS` for the events of these days; the frame holds no others. One pass over the events."""
+    """Rows of `ENTRIES` about the events of these days; the frame holds no others. One pass over the events."""
     ours = {column.name for column in tables.EVENT_COLUMNS}
     names = [name for name in events.columns if name not in ours]
     found = (
@@ -110,18 +116,19 @@ def contents(
         nothing = {"rows_of_the_file": None if file in files and files[file] is None else 0}
         row = rows.setdefault((*file, one["day"]), {"known": file in files, **nothing})
         row |= {"rows": one["rows"], "checksum": one["checksum"]}
-    keys = CONTENTS.names[:3]
-    return [{**dict(zip(keys, key, strict=True)), **row} for key, row in rows.items()]
+    keys = "source_file", "ingested_at", "day"
+    return [{"entry": "day", **dict(zip(keys, key, strict=True)), **row} for key, row in rows.items()]
 
 
 def files_of(ledger: Ledger) -> list[dict[str, Any]]:
-    """Rows of `FILES`; files without an event are like no other, and those without a row in no way."""
+    """Rows of `ENTRIES` about the files; files without an event are like no other, and those without a row in no way."""
     entries = list(ledger)
     prints = Counter(entry["fingerprint"] for entry in entries if entry["rows"] + entry["rejected"])
     brought = Counter(_events(entry) for entry in entries)
     return [
         {
-            **{name: entry[name] for name in FILES.names[:4]},
+            "entry": "file",
+            **{name: entry[name] for name in ("source_file", "ingested_at", "rows", "rejected")},
             "same_content": prints[entry["fingerprint"]] if entry["rows"] + entry["rejected"] else 1,
             "same_events": brought[_events(entry)] if entry.get("days") else 1,
         }

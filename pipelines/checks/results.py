@@ -10,7 +10,7 @@ from pipelines.checks.events import SuiteReport, days_read, slice_of_events
 from pipelines.checks.group_rules import Operand, complete_operands, group_rules, grouped, operands_of
 from pipelines.checks.result_rules import SECOND, result_rules
 from pipelines.checks.rules import Outcome
-from pipelines.checks.suites import run_rules
+from pipelines.checks.suites import FEW, run_rules
 from pipelines.checks.trend_rules import trend_rules
 from pipelines.settings import JobSettings
 from pipelines.spans import Span
@@ -30,7 +30,7 @@ def check_results(
     stored = warehouse.dataset(tables.COMPUTED.name)
     count = stored.count_rows(filter=results_filter(settings.workload.name, span))
     unit = duration_unit(warehouse.schema("events"), settings)
-    return SuiteReport(count, outcomes_of(rows, settings, complete, unit))
+    return SuiteReport(count, outcomes_of(rows, settings, complete, unit, few=count <= FEW))
 
 
 def duration_unit(events: pa.Schema, settings: JobSettings) -> int:
@@ -40,17 +40,23 @@ def duration_unit(events: pa.Schema, settings: JobSettings) -> int:
 
 
 def outcomes_of(
-    rows: DataFrame, settings: JobSettings, complete: frozenset[Operand], unit: int = SECOND
+    rows: DataFrame,
+    settings: JobSettings,
+    complete: frozenset[Operand],
+    unit: int = SECOND,
+    *,
+    few: bool = False,
 ) -> tuple[Outcome, ...]:
     """The rules over result rows; attributes in `complete` have a value in every event, DURATION counts `unit`
     microseconds.
     """
     plans, arithmetic = settings.workload.plans, settings.execute.arithmetic
-    groups = grouped(rows).persist()
+    groups = grouped(rows)
+    groups = groups if few else groups.persist()
     try:
         return (
-            *run_rules(rows, "results", result_rules(plans, settings.origin, arithmetic, unit)),
-            *run_rules(groups, "groups", (*group_rules(plans, complete), *trend_rules(plans))),
+            *run_rules(rows, "results", result_rules(plans, settings.origin, arithmetic, unit), few=few),
+            *run_rules(groups, "groups", (*group_rules(plans, complete), *trend_rules(plans)), few=few),
         )
     finally:
         groups.unpersist()

@@ -1,7 +1,7 @@
 """Great Expectations, in code only: a frame and rules in, one outcome per rule out, with the rows that break it.
 
 Great Expectations puts all rules of a suite into a handful of scans; only a broken one costs more, to find the rows to
-show. Nothing is cached here: reading Parquet again is faster than keeping a table of events in memory.
+show. Nothing of a large table is cached here: reading Parquet again is faster than keeping its events in memory.
 """
 
 from __future__ import annotations
@@ -24,18 +24,24 @@ from pipelines.checks.rules import NotNullRule, Outcome, RowRule, Rule, TypeRule
 from resources.sql import quoted
 
 SHOWN_ROWS = 5
+FEW = 50_000
+"""Rows of which what the rules look at passes this process."""
+
 _loading = threading.Lock()
 
 
-def run_rules(frame: DataFrame, name: str, rules: Sequence[Rule]) -> tuple[Outcome, ...]:
+def run_rules(
+    frame: DataFrame, name: str, rules: Sequence[Rule], *, few: bool = False
+) -> tuple[Outcome, ...]:
     """Validate a Spark frame as one suite; outcomes in the order of the rules.
 
-    A rule about columns that the frame has not is broken, and says so.
+    A rule about columns that the frame has not is broken, and says so. Of `few` rows, what Great Expectations looks at is
+    computed once and handed over as values: it asks Spark a dozen things, each of which would plan all of it again.
     """
     impossible = _all_impossible(frame, rules)
     possible = [rule for rule in rules if rule.name not in impossible]
     judged = frame.withColumns({name: column for rule in possible for name, column in _judged(rule).items()})
-    passed = _validate(judged, name, possible) if possible else {}
+    passed = _validate(_values(judged, possible) if few else judged, name, possible) if possible else {}
     counts = _counts(judged, [rule for rule in possible if not passed[rule.name]])
     broken = {
         rule.name: (0, (impossible[rule.name],))
@@ -65,6 +71,17 @@ def _judged(rule: Rule) -> dict[str, Column]:
         case UniqueRule(name, _, columns):
             return {_place(name, column): col(quoted(column)) for column in columns}
     return {}
+
+
+def _values(judged: DataFrame, rules: Sequence[Rule]) -> DataFrame:
+    """The columns that the rules look at, as values."""
+    names = {name: None for rule in rules for name in _judged(rule) or [quoted(_column(rule))]}
+    return judged.sparkSession.createDataFrame(judged.select(*names).toArrow())
+
+
+def _column(rule: Rule) -> str:
+    assert isinstance(rule, NotNullRule | TypeRule)  # noqa: S101 - all others are judged in columns of their own
+    return rule.column
 
 
 def _place(rule: str, column: str = "") -> str:

@@ -46,7 +46,7 @@ LOG_FORMAT = "HAMLET_LOG_FORMAT"
 class Progress(logging.Handler):
     """Each message as a line on stderr, with the seconds since the start: words, or a JSON object.
 
-    Mutable: remembers what is going on, and when it showed the last line.
+    Mutable: remembers what is going on (nothing, while a stream waits), and when it showed the last line.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Progress(logging.Handler):
     def beat(self, ended: threading.Event) -> None:
         """Say what is going on wherever nothing else was said for a while, until the end."""
         while not ended.wait(BEAT / 20):
-            if time.monotonic() - self.shown >= BEAT:
+            if self.going_on and time.monotonic() - self.shown >= BEAT:
                 fields = {"step": self.going_on}
                 logging.getLogger(PROGRESS).info("%s: going on", self.going_on, extra={"fields": fields})
 
@@ -132,32 +132,48 @@ def run_in(
     debug: bool,
 ) -> RunSummary:
     """A run over events in the warehouse's Dagster instance, with its progress on stderr; whatever Spark prints goes there, too."""
-    from pipelines.ending import patience
-    from pipelines.showing.output import only_results
-
-    with only_results(), progress(), patience(PATIENCE, AGAIN, _silence_java):
-        logging.getLogger(PROGRESS).info("starting Dagster and Spark")
-        from pipelines.ahead import start_spark
-
-        start_spark(events, warehouse)
+    with on_spark(warehouse, events, "starting Dagster and Spark"):
         from dagster import DagsterExecutionInterruptedError
 
         from pipelines.instance import dagster_instance, explain_lost_events
         from pipelines.live_runs import end_dead_runs
-        from resources.failures import explained, require_room
+        from resources.failures import require_room
         from resources.storage import Location
 
         folder = Location.of(warehouse).local
+        require_room(folder)
         try:
-            require_room(folder)
             with dagster_instance(warehouse) as instance:
                 explain_lost_events(instance, folder)
                 end_dead_runs(instance, logging.getLogger(PROGRESS).warning)
                 return job(instance, "DEBUG" if debug else "CRITICAL")
-        except (DagsterExecutionInterruptedError, KeyboardInterrupt):
+        except DagsterExecutionInterruptedError:
+            raise KeyboardInterrupt(AGAIN) from None
+
+
+@contextlib.contextmanager
+def on_spark(warehouse: Path | str, events: str, first: str) -> Iterator[None]:
+    """Work on Spark over events and a warehouse: progress on stderr, with `first` as its first line; failures explained;
+    an end in order, and soon, when the command is told to end.
+    """
+    from pipelines.ending import patience
+    from pipelines.showing.output import only_results
+
+    with only_results(), progress() as shown, patience(PATIENCE, AGAIN, _silence_java):
+        shown.going_on = first
+        logging.getLogger(PROGRESS).info(first)
+        from pipelines.ahead import start_spark
+
+        start_spark(events, warehouse)
+        from resources.failures import explained
+        from resources.storage import Location
+
+        try:
+            yield
+        except KeyboardInterrupt:
             raise KeyboardInterrupt(AGAIN) from None
         except Exception as failure:
-            known = explained(failure, folder)
+            known = explained(failure, Location.of(warehouse).local)
             if known is None or known is failure:
                 raise
             raise known from known.__cause__

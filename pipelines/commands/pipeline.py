@@ -85,7 +85,7 @@ def pipeline(
     check_engine(named.text, execute.engine)
     queries = [query.name for query in named.plans]
     settings = JobSettings(named, Source(events, columns), place_of(warehouse), execute)
-    _check_columns(settings)
+    require_columns(settings)
     summary = run_job(settings, debug=bool(click.get_current_context().meta.get(DEBUG)))
     click.echo(f"Checks of run {summary.run_id}:")
     show_checks(summary)
@@ -97,7 +97,7 @@ def pipeline(
     click.echo(f"Published in {warehouse.rstrip('/')}/trend_aggregates after {summary.seconds:.1f} s.")
 
 
-def _check_columns(settings: JobSettings) -> None:
+def require_columns(settings: JobSettings) -> None:
     """Raise what a run would raise for files, options and names of columns that are not there."""
     import pyarrow as pa
 

@@ -17,6 +17,7 @@ from pipelines.reading.rows import AllRows, Rows, read_all, read_file
 from pipelines.reading.sources import (
     Format,
     SourceFile,
+    awaited,
     changed_since,
     discover,
     fingerprint_of_first,
@@ -39,6 +40,7 @@ __all__ = [
     "SourceFile",
     "about_texts",
     "as_json",
+    "awaited",
     "changed_since",
     "check_names",
     "decide",

@@ -66,6 +66,14 @@ def listing(place: str | Path) -> tuple[ListedFile, ...]:
     return tuple(file for file in visible_files(place) or () if _format(file, place) is not None)
 
 
+def awaited(place: str | Path) -> bool:
+    """Whether there is no event file yet where some may come: in a folder, or where a pattern matches nothing."""
+    found = visible_files(place)
+    if found is None:
+        return is_pattern(place)
+    return not listing(place) and [file.path for file in found] != [str(place)]
+
+
 def discover(place: str | Path, known: Known = lambda _: None) -> tuple[SourceFile, ...]:
     """The event files at a place (a file, a folder with all its subfolders, a pattern; a path or a URI), sorted by name.
 

@@ -17,6 +17,8 @@ from resources.tables import Table
 from resources.warehouse import Warehouse
 
 _TICK = timedelta(microseconds=1)
+_STATISTIC = timedelta(milliseconds=1)
+"""Delta cuts the largest time of a file to milliseconds."""
 
 
 def results_of(workload: str, span: Span = Span(), *, but: Collection[str] = ()) -> str:
@@ -66,8 +68,16 @@ def any_results(warehouse: Warehouse, table: Table, workload: str, span: Span) -
     wanted = pc.fill_null(pc.and_(pc.less_equal(lowest, workload), pc.greater_equal(highest, workload)), True)
     if span.after is not None:
         wanted = pc.and_(wanted, pc.greater_equal(files.column("partition.day"), first_day(span.after)))
+        if "max.window_end" in files.column_names:
+            last = pc.greater(
+                files.column("max.window_end"), pa.scalar(span.after - _STATISTIC, tables.TIMESTAMP)
+            )
+            wanted = pc.and_(wanted, pc.fill_null(last, True))
     if span.until is not None:
         wanted = pc.and_(wanted, pc.less_equal(files.column("partition.day"), last_day(span.until)))
+        if "min.window_end" in files.column_names:
+            first = pc.less_equal(files.column("min.window_end"), pa.scalar(span.until, tables.TIMESTAMP))
+            wanted = pc.and_(wanted, pc.fill_null(first, True))
     return bool(pc.any(wanted).as_py())
 
 

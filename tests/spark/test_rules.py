@@ -14,7 +14,7 @@ import pytest
 from pipelines.checks.event_rules import event_rules
 from pipelines.checks.events import check_events
 from pipelines.checks.group_rules import Operand, group_rules
-from pipelines.checks.ledger_rules import CONTENT_RULES, CONTENTS, FILES, file_rules
+from pipelines.checks.ledger_rules import CONTENT_RULES, ENTRIES, file_rules
 from pipelines.checks.result_rules import result_rules
 from pipelines.checks.results import outcomes_of
 from pipelines.checks.suites import run_rules
@@ -198,10 +198,10 @@ def last(arithmetic: str) -> dict[str, object]:
     return {**number(86_399.999999, "", ""), "exact": digits}
 
 
-def outcomes(spark, rows, arithmetic="exact", complete=frozenset({V})):
+def outcomes(spark, rows, arithmetic="exact", complete=frozenset({V}), *, few=True):
     frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
     settings = settings_for(Path("none"), Path("none"), text=TEXT, arithmetic=arithmetic)
-    return {found.rule: found for found in outcomes_of(frame, settings, complete)}
+    return {found.rule: found for found in outcomes_of(frame, settings, complete, few=few)}
 
 
 def test_every_rule_on_results_has_rows_against_it():
@@ -210,12 +210,11 @@ def test_every_rule_on_results_has_rows_against_it():
     assert ours | {rule.name for rule in (*group_rules(plans), *trend_rules(plans))} == BROKEN.keys()
 
 
-@pytest.mark.parametrize("arithmetic", ["exact", "modular"])
-def test_rules_on_results_turn_red_for_their_row(spark, arithmetic):
+@pytest.mark.parametrize(("arithmetic", "few"), [("exact", True), ("exact", False), ("modular", True)])
+def test_rules_on_results_turn_red_for_their_row(spark, arithmetic, few):
     asked = {name: rows for name, rows in BROKEN.items() if (name in MODULAR) == (arithmetic == "modular")}
-    found = outcomes(
-        spark, [*sound(arithmetic), *(row for rows in asked.values() for row in rows)], arithmetic
-    )
+    rows = [*sound(arithmetic), *(row for rows in asked.values() for row in rows)]
+    found = outcomes(spark, rows, arithmetic, few=few)
     for name, rows in asked.items():
         assert not found[name].passed, name
         assert found[name].broken == MORE.get(name, 1), found[name]
@@ -440,8 +439,8 @@ def test_rules_on_events_accept_what_was_ingested(spark, warehouse):
     assert [one for one in check_events(spark, warehouse, declared).outcomes if not one.passed] == []
 
 
-# The rule -> changes of a row of CONTENTS, or of FILES, that is all right.
-CONTENT = {"source_file": "a.csv", "ingested_at": START, "day": START.date(), "known": True, "rows": 3,
+# The rule -> changes of a row of ENTRIES that is all right.
+CONTENT = {"entry": "day", "source_file": "a.csv", "ingested_at": START, "day": START.date(), "known": True, "rows": 3,
            "rows_of_the_file": 3, "checksum": 5, "checksum_of_the_file": 5}  # fmt: skip
 BROKEN_CONTENTS = {
     "every ingest is known": {"known": False, "rows_of_the_file": None, "checksum_of_the_file": None},
@@ -449,6 +448,7 @@ BROKEN_CONTENTS = {
     "no event has changed": {"checksum": 6},
 }
 FILE = {
+    "entry": "file",
     "source_file": "a.csv",
     "ingested_at": START,
     "rows": 9,
@@ -464,8 +464,10 @@ BROKEN_FILES = {
 }
 
 
-def judged(spark, rows, schema, rules):
-    found = run_rules(spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema)), "rows", rules)
+def judged(spark, rows, rules):
+    frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=ENTRIES))
+    found, of_values = (run_rules(frame, "rows", rules, few=few) for few in (False, True))
+    assert found == of_values
     return [one.rule for one in found if not one.passed]
 
 
@@ -473,17 +475,15 @@ def test_rules_on_contents_and_files_turn_red_alone(spark):
     files = file_rules(Expectations())
     assert {rule.name for rule in CONTENT_RULES} == BROKEN_CONTENTS.keys()
     assert {rule.name for rule in files} == BROKEN_FILES.keys()
-    assert judged(spark, [CONTENT], CONTENTS, CONTENT_RULES) == []
+    rules, much = (*CONTENT_RULES, *files), {**FILE, "rows": 100}
+    assert judged(spark, [CONTENT, FILE, much], rules) == []
     for name, change in BROKEN_CONTENTS.items():
-        assert judged(spark, [CONTENT, {**CONTENT, **change}], CONTENTS, CONTENT_RULES) == [name]
-    much = {**FILE, "rows": 100}
-    assert judged(spark, [FILE, much], FILES, files) == []
+        assert judged(spark, [CONTENT, {**CONTENT, **change}, FILE, much], rules) == [name]
     for name, change in BROKEN_FILES.items():
-        wrong = judged(spark, [{**FILE, **change}, much], FILES, files)
+        wrong = judged(spark, [CONTENT, {**FILE, **change}, much], rules)
         assert wrong == [name] or (name == "enough rows are events" and wrong[0] == name), wrong
-    assert (
-        judged(spark, [{**FILE, "same_events": 2}], FILES, file_rules(Expectations(equal_files=True))) == []
-    )
+    equal = file_rules(Expectations(equal_files=True))
+    assert judged(spark, [{**FILE, "same_events": 2}, much], equal) == []
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def _arrived(
         wanted &= pc.field("event_time") >= pa.scalar(min(starts), tables.TIMESTAMP)
     if None not in ends:
         wanted &= pc.field("event_time") < pa.scalar(max(ends), tables.TIMESTAMP)
-    paths = _files_since(warehouse, since)
+    paths = files_since(warehouse, since)
     if not paths:
         return {}
     scan = parquet(paths, warehouse.schema("events"))
@@ -231,7 +231,7 @@ def _arrived(
     return {name: np.unique(np.concatenate(parts)) for name, parts in found.items()}
 
 
-def _files_since(warehouse: Warehouse, since: datetime) -> list[str]:
+def files_since(warehouse: Warehouse, since: datetime) -> list[str]:
     """Data files of `events` that may hold rows of later ingests."""
     return [file.path for file in warehouse.files("events") if file.newest is None or file.newest > since]
 

@@ -29,7 +29,7 @@ MOST_OF_A_TASK = 10_000
 MOST_OF_A_RUN = 50_000
 """Rows that a run writes."""
 
-Slot = Literal["day", "hour"]
+Slot = Literal["day", "hour", "microsecond"]
 """Summaries never cross one, and runs replace whole ones."""
 
 SENT = DECISION_SCHEMA.append(pa.field("slot", tables.TIMESTAMP))
@@ -62,7 +62,16 @@ class Decided:
 
 
 def slot_of(span: Span) -> Slot:
-    """Days, unless the partitions of the span are shorter."""
+    """Days, unless the partitions of the span are shorter, or, as those of a stream, no whole hours.
+
+    >>> from pipelines.spans import Partition
+    >>> noon = datetime(2026, 1, 5, 12, tzinfo=UTC)
+    >>> [slot_of(Span((Partition("p", noon, noon + timedelta(minutes=many)),))) for many in (60, 61)]
+    ['hour', 'microsecond']
+    """
+    bounds = [one for part in span.partitions for one in (part.after, part.until) if one is not None]
+    if any(one.minute or one.second or one.microsecond for one in bounds):
+        return "microsecond"
     first = span.partitions[0]
     if first.after is None or first.until is None:
         return "day"

@@ -23,6 +23,7 @@ from pipelines.steps.execution.computed import (
     missing,
     record_computed,
 )
+from pipelines.steps.execution.cutting import files_read
 from pipelines.steps.execution.decisions import Decided, gathered, slot_of, write_decisions
 from pipelines.steps.execution.file_tasks import FileEvents
 from pipelines.steps.execution.frame_events import FrameEvents
@@ -89,13 +90,39 @@ def execute(spark: SparkSession, warehouse: Warehouse, settings: JobSettings, ru
         part = replace(settings, span=settings.span.between(wanted.keys() | left_behind))
         if computed.partitions(kept, part.span):
             forget_computed(warehouse, part, kept)
-        reports = _compute(spark, warehouse, part, kept, version, run_id)
-        decisions = gathered(task.decisions for task in reports)
-        write_decisions(spark, warehouse, part, decisions, unit=everything.unit, run_id=run_id, kept=kept)
-        decided = Decided.of(decisions)
+        reports, decided = _replace(spark, warehouse, part, kept, version, run_id)
         if until is not None:
             record_computed(spark, warehouse, part, but=kept, version=version, until=until, run_id=run_id)
     return ExecuteReport(version, reports, _rows_per_query(warehouse, settings), kept, decided)
+
+
+def recompute(spark: SparkSession, warehouse: Warehouse, settings: JobSettings, run_id: str) -> ExecuteReport:
+    """Compute the workload over the windows of its span, whatever there is of them, and replace rows and decisions.
+
+    What `computed_partitions` says is the business of the caller: before, that none of it speaks of these windows.
+    Raises StreamError and QueryMeaningError where the events do not fit the queries.
+    """
+    refuse_what_cannot_fit(task_input(warehouse, settings))
+    warehouse.create(spark, tables.DECISIONS)
+    version = warehouse.version("events")
+    reports, decided = _replace(spark, warehouse, settings, frozenset(), version, run_id)
+    return ExecuteReport(version, reports, _rows_per_query(warehouse, settings), decided=decided)
+
+
+def _replace(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    settings: JobSettings,
+    kept: frozenset[str],
+    version: int,
+    run_id: str,
+) -> tuple[tuple[TaskReport, ...], Decided]:
+    """Replace the rows of the span and the decisions about its panes, except those of the queries that are kept."""
+    reports = _compute(spark, warehouse, settings, kept, version, run_id)
+    decisions = gathered(task.decisions for task in reports)
+    unit = task_input(warehouse, settings).unit
+    write_decisions(spark, warehouse, settings, decisions, unit=unit, run_id=run_id, kept=kept)
+    return reports, Decided.of(decisions)
 
 
 def _compute(
@@ -145,11 +172,12 @@ def task_input(warehouse: Warehouse, settings: JobSettings) -> TaskInput:
 
 
 def _files_read(files: Iterable[DataFile], shared: TaskInput) -> tuple[DataFile, ...]:
-    """The files with days that a window of the span reaches into."""
+    """The files with days that a window of the span reaches into, but for those without an event in its time."""
     start, end = shared.span.reads([(plan.within, plan.slide) for plan in shared.plans], shared.origin)
     first = first_day(start).isoformat() if start is not None else ""
     last = last_day(end).isoformat() if end is not None else "9999-12-31"
-    return tuple(file for file in files if first <= file.partition["day"] <= last)
+    of_days = [file for file in files if first <= file.partition["day"] <= last]
+    return files_read(of_days, shared.plans, shared.span, shared.origin)
 
 
 def _final(settings: JobSettings, files: tuple[DataFile, ...]) -> Span:

@@ -1,0 +1,240 @@
+"""`hamlet stream`: windows are published as soon as they are final, while files of events arrive."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from pipelines.commands.main_run import PROGRESS, on_spark
+from pipelines.commands.options import (
+    column_options,
+    debug_option,
+    evaluation_options,
+    warehouse_option,
+    workload_argument,
+)
+from pipelines.commands.pipeline import require_columns
+from pipelines.commands.workloads import read_workload
+from pipelines.showing.levels import GOING_ON
+
+if TYPE_CHECKING:
+    from pipelines.reading import ColumnOptions
+    from pipelines.settings import ExecuteOptions, JobSettings
+    from pipelines.streaming import MicroBatch
+
+EPILOG = """\b
+Examples:
+  hamlet stream my.hamlet --source inbox/ --warehouse warehouse --lateness "5 min"
+  hamlet stream my.hamlet --source inbox/ --warehouse warehouse --once
+"""
+
+LOG = logging.getLogger(PROGRESS)
+
+LONGEST = timedelta(days=365)
+"""That a stream waits for late events."""
+
+PATIENCE = 86_400.0
+"""Seconds that it waits for another run of the warehouse."""
+
+WAITS = "E522"
+"""The code of the error that all files are still being written, or changed: the stream goes on when they are not."""
+
+
+@click.command(short_help="Windows as they become final, while files arrive.", epilog=EPILOG)
+@workload_argument
+@click.option(
+    "--source",
+    required=True,
+    metavar="DIR|FILE|URI",
+    type=click.Path(),
+    help="Where files of events arrive: a folder, a file that grows at its end, or a pattern in quotes; as --events of "
+    "`hamlet pipeline`.",
+)
+@warehouse_option
+@click.option(
+    "--once",
+    is_flag=True,
+    help="Read what is there, publish what is final, and end; for a schedule of your own.",
+)
+@click.option(
+    "--lateness",
+    default="0 s",
+    show_default=True,
+    metavar="D",
+    help="How late events may come: a window is published when an event so much later than its end was seen.",
+)
+@click.option(
+    "--trigger", default="10 s", show_default=True, metavar="D", help="How often to look for new files."
+)
+@column_options
+@evaluation_options
+@debug_option
+def stream(
+    *,
+    workload: str,
+    source: str,
+    warehouse: str,
+    once: bool,
+    lateness: str,
+    trigger: str,
+    columns: ColumnOptions,
+    engine: str | None,
+    policy: str,
+    cost_model: str,
+    choice: str,
+    arithmetic: str,
+) -> None:
+    """Read files of events as they arrive, compute the queries of the file WORKLOAD on Spark, and publish each window
+    once it is final, checked, in the table trend_aggregates.
+
+    The file WORKLOAD is read again for every micro-batch: queries that are new answer from the next windows on. Events
+    that come too late are counted, and `hamlet pipeline` over the same warehouse computes their windows anew.
+    """
+    from hamlet_core.engines.registry import DEFAULT_ENGINE, Options
+    from pipelines.settings import ExecuteOptions
+
+    execute = ExecuteOptions(
+        engine=engine or DEFAULT_ENGINE,
+        policy=policy,
+        cost_model=cost_model,
+        choice=choice,
+        arithmetic=arithmetic,
+    )
+    # Whatever can be refused is refused before Spark starts.
+    Options(execute.engine, policy, cost_model, arithmetic, choice)
+    wait, every = _length("--lateness", lateness), _length("--trigger", trigger)
+    settings = _settings(workload, source, columns, warehouse, execute)
+    changing = _Changing(settings, workload)
+    from pipelines.ahead import load_checks_and_engines
+    from pipelines.reading import awaited
+
+    if not awaited(source):
+        require_columns(settings)
+    with on_spark(settings.warehouse, source, "starting Spark"):
+        load_checks_and_engines()
+        while True:
+            begun = time.monotonic()
+            found = _micro_batch(settings, wait, once=once)
+            if once:
+                break
+            _pause(found, every.total_seconds() - (time.monotonic() - begun))
+            settings = changing.look()
+    assert found is not None  # noqa: S101 - what keeps the only micro-batch from beginning raises
+    for plan in settings.workload.plans:
+        click.echo(f"{plan.name}: {found.rows.get(plan.name, 0):,} rows")
+    click.echo(f"{_up_to(found)} in {warehouse.rstrip('/')}/trend_aggregates after {found.seconds:.1f} s.")
+
+
+def _settings(
+    workload: str, source: str, columns: ColumnOptions, warehouse: str, execute: ExecuteOptions
+) -> JobSettings:
+    from hamlet_core.execution import check_engine
+    from pipelines.settings import JobSettings, NamedWorkload, Source
+    from resources.storage import place_of
+
+    given = read_workload(workload)
+    named = NamedWorkload(given.name, given.text)
+    check_engine(named.text, execute.engine)  # reads it, too
+    return JobSettings(named, Source(source, columns), place_of(warehouse), execute)
+
+
+@dataclass(slots=True)
+class _Changing:
+    """The settings of a stream whose workload may be edited; mutable: `told` is what was last said of the file."""
+
+    settings: JobSettings
+    workload: str
+    told: str = ""
+
+    def look(self) -> JobSettings:
+        """The settings with the workload as its file has it by now; as before, where nobody can read that."""
+        from hamlet_core.errors import HamletError
+
+        if self.workload == "-":
+            return self.settings
+        before, source = self.settings, self.settings.source
+        try:
+            self.settings = _settings(
+                self.workload, source.path, source.options, str(before.warehouse), before.execute
+            )
+        except (HamletError, click.UsageError) as failure:
+            self._tell(logging.WARNING, f"cannot be used, and its last text stays: {failure}")
+        else:
+            if self.settings.workload.text != before.workload.text:
+                self._tell(logging.INFO, "has changed: its queries are those of the next micro-batch")
+            self.told = ""
+        return self.settings
+
+    def _tell(self, level: int, what: str) -> None:
+        if what != self.told:
+            LOG.log(level, "%s %s", self.workload, what)
+        self.told = what
+
+
+def _micro_batch(settings: JobSettings, lateness: timedelta, *, once: bool) -> MicroBatch | None:
+    """One micro-batch, alone in the warehouse; None where nothing could be read yet."""
+    from pipelines.streaming import advance
+    from resources.failures import require_room
+    from resources.spark import spark_session
+    from resources.storage import Location, WarehouseError
+    from resources.warehouse_lock import exclusive
+
+    LOG.log(GOING_ON, "looking for files")
+    try:
+        with exclusive(settings.warehouse, wait_seconds=0.0 if once else PATIENCE):
+            require_room(Location.of(settings.warehouse).local)
+            found = advance(spark_session(), settings, lateness)
+    except WarehouseError as failure:
+        if once or failure.code != WAITS:
+            raise
+        LOG.warning("%s", failure)
+        return None
+    _tell(found)
+    return found
+
+
+def _tell(found: MicroBatch) -> None:
+    """What a micro-batch did, if it did anything, as a line of progress."""
+    if found.ingested is None and found.given is None:
+        return
+    parts = [f"{found.seconds:.1f} s"]
+    if (read := found.ingested) is not None:
+        parts.append(f"{len(read.files)} files, {read.rows:,} events, {read.rejected:,} rows rejected")
+        parts += [f"{file.name}: {file.reason}" for file in read.waiting]
+    if found.began:
+        parts.append(f"{', '.join(found.began)} begin")
+    if found.late:
+        parts.append(f"{found.late:,} events came too late: `hamlet pipeline` computes their windows anew")
+    rows = sum(found.rows.values())
+    parts.append(f"{rows:,} rows; {_up_to(found)}" if found.given is not None else "no window is final yet")
+    fields = {"step": "stream", "rows": rows, "late": found.late, "watermark": found.watermark}
+    LOG.info("micro-batch: %s", "; ".join(parts), extra={"fields": fields})
+
+
+def _up_to(found: MicroBatch) -> str:
+    if found.watermark is None:
+        return "No event is there yet; nothing is"
+    return f"published: windows up to {found.watermark.isoformat()}"
+
+
+def _pause(found: MicroBatch | None, seconds: float) -> None:
+    """Wait for the next look at the files."""
+    if found is not None and found.ingested is None and found.given is None:
+        LOG.log(GOING_ON, "")  # nothing is going on
+    time.sleep(max(0.0, seconds))
+
+
+def _length(option: str, text: str) -> timedelta:
+    from hamlet_core.language.literals import length
+
+    found = length(text)
+    if found is None or not 0 <= found <= LONGEST / timedelta(microseconds=1):
+        raise click.UsageError(
+            f"{option} {text!r} is no length of time from 0 s to {LONGEST.days} days, such as '5 min'."
+        )
+    return timedelta(microseconds=found)

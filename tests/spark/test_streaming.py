@@ -1,0 +1,341 @@
+"""A stream, micro-batch by micro-batch: the rows of a run over everything, each window once; whatever is killed or comes late."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from pipelines import streaming
+from pipelines.settings import JobSettings, NamedWorkload
+from pipelines.spans import Partition, Span
+from pipelines.steps.execution.computed import Computed, missing
+from pipelines.steps.execution.execute import ExecuteReport, execute
+from pipelines.steps.ingestion.ingest import Needs, ingest
+from pipelines.steps.publication import wide
+from pipelines.steps.publication.publish import publish
+from pipelines.streaming import MicroBatch, RedCheck, advance
+from resources import warehouse as warehouse_module
+from resources.warehouse import Warehouse
+from tests.conftest import ROOT
+from tests.spark.pipeline_cases import (
+    RESULT_COLUMNS,
+    WORKLOAD,
+    Killed,
+    expected_rows,
+    settings_for,
+    sorted_rows,
+    stream,
+    table_rows,
+    write_csv,
+)
+
+SECONDS = 240
+LATENESS = timedelta(seconds=20)
+DAY = timedelta(days=1)
+
+
+class Arriving(NamedTuple):
+    """A stream of files, and what it is streamed with."""
+
+    settings: JobSettings
+    parts: tuple[pa.Table, ...]
+
+    @property
+    def warehouse(self) -> Warehouse:
+        return Warehouse(self.settings.warehouse)
+
+    def bring(self, number: int) -> None:
+        write_csv(self.parts[number], Path(self.settings.source.path) / f"{number}.csv")
+
+    def final(self, settings: JobSettings | None = None) -> list[dict[str, object]]:
+        """What a run over all files gives for the windows up to the watermark."""
+        latest = max(one["time"].to_pylist()[-1] for one in self.parts)
+        until = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=latest) - LATENESS
+        return [row for row in expected_rows(settings or self.settings) if row["window_end"] <= until]
+
+
+def arriving(folder: Path, parts: int, seed: int = 1, rows: int = 300, text: str = WORKLOAD) -> Arriving:
+    """A stream in so many files, whose events are out of order by no more than the lateness; the last one is the last."""
+    draw, table = Random(seed), stream(rows, seed, days=3)
+    times = table["time"].to_pylist()
+    order = sorted(range(rows - 1), key=lambda row: times[row] + draw.uniform(0, LATENESS.seconds))
+    table = table.take([*order, rows - 1])
+    cuts = [0, *sorted(draw.sample(range(1, rows), parts - 1)), rows]
+    settings = settings_for(folder / "inbox", folder / "warehouse", text=text)
+    Path(settings.source.path).mkdir()
+    return Arriving(settings, tuple(table.slice(a, b - a) for a, b in pairwise(cuts)))
+
+
+def published(warehouse: Warehouse) -> list[dict[str, object]]:
+    return table_rows(warehouse, "trend_aggregates")
+
+
+def days_of(warehouse: Warehouse) -> dict[tuple[str, str], Partition]:
+    return {key: one.partition for key, one in Computed.of(warehouse, "test").entries.items()}
+
+
+def daily(settings: JobSettings, first: str, days: int) -> JobSettings:
+    """The same for the partitions that a workload with daily ones has."""
+    start = datetime.fromisoformat(first).replace(tzinfo=UTC)
+    bounds = [start + number * DAY for number in range(days + 1)]
+    parts = [Partition(f"{a:%Y-%m-%d}", a, b) for a, b in pairwise(bounds)]
+    return replace(settings, span=Span(tuple(parts)))
+
+
+def test_a_stream_in_files_gives_each_final_window_once_and_the_batch_job_nothing_to_do(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    one = arriving(tmp_path, 5)
+    assert advance(spark, one.settings, LATENESS).watermark is None, "nothing is there yet"
+    seen: list[MicroBatch] = []
+    for number in range(5):
+        one.bring(number)
+        seen.append(advance(spark, one.settings, LATENESS))
+    assert published(one.warehouse) == one.final() != []
+    spans = [batch.given for batch in seen if batch.given is not None]
+    assert len(spans) >= 3
+    assert [a.until for a in spans[:-1]] == [b.after for b in spans[1:]], "no window twice, and none left out"
+    assert sum(sum(batch.rows.values()) for batch in seen) == len(published(one.warehouse))
+    assert [batch.late for batch in seen] == [0] * 5
+    again = advance(spark, one.settings, LATENESS)
+    assert (again.ingested, again.given) == (None, None)
+    runs = set(one.warehouse.rows("trend_aggregates", ["run_id"]).column(0).to_pylist())
+    assert runs == {batch.run_id for batch in seen if batch.given is not None and any(batch.rows.values())}
+    for days, wanted in ((2, set()), (3, {"1970-01-03"})):
+        asked = daily(one.settings, "1970-01-01", days)
+        assert set(missing(one.warehouse, asked, Computed.of(one.warehouse, "test"))) == wanted
+
+
+def test_events_that_come_too_late_are_told_and_the_batch_job_repairs_their_days(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    one = arriving(tmp_path, 3)
+    for number in range(2):
+        one.bring(number)
+        advance(spark, one.settings, LATENESS)
+    columns = one.parts[0].slice(3, 1)
+    late = pa.table(
+        {name: columns[name] if name != "time" else pa.array([30]) for name in columns.column_names}
+    )
+    twins = pa.concat_tables([late, late.set_column(0, "time", pa.array([31]))])
+    write_csv(twins.set_column(1, "type", pa.array(["A", "B"])), Path(one.settings.source.path) / "late.csv")
+    told = advance(spark, one.settings, LATENESS)
+    assert told.late == 2
+    one.bring(2)
+    assert advance(spark, one.settings, LATENESS).late == 0
+    assert published(one.warehouse) != one.final(), "the windows of the late events were given out before"
+    days = daily(one.settings, "1970-01-01", 2)
+    assert set(missing(one.warehouse, days, Computed.of(one.warehouse, "test"))) == {"1970-01-01"}
+    execute(spark, one.warehouse, days, "batch")
+    publish(spark, one.warehouse, "test", days.span)
+    assert published(one.warehouse) == one.final()
+
+
+def test_events_that_come_late_for_a_day_that_goes_on_make_all_of_it_stale(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = settings_for(
+        tmp_path / "inbox", tmp_path / "warehouse", text="q: RETURN COUNT(*) PATTERN B WITHIN 10 s"
+    )
+    Path(settings.source.path).mkdir()
+    names = ("early", "late", "later")
+    for name, times in zip(names, ([1, 100], [2, 200], [86_400, 90_000]), strict=True):
+        rows = pa.table({"time": times, "type": ["B"] * len(times)})
+        write_csv(rows, Path(settings.source.path) / f"{name}.csv")
+        batch = advance(spark, settings, LATENESS)
+        assert (name, batch.late) == (name, int(name == "late"))
+    warehouse = Warehouse(settings.warehouse)
+    days = daily(settings, "1970-01-01", 1)
+    assert set(missing(warehouse, days, Computed.of(warehouse, "test"))) == {"1970-01-01"}
+    execute(spark, warehouse, days, "batch")
+    publish(spark, warehouse, "test", days.span)
+    assert [(row["query"], row["exact"]) for row in published(warehouse)] == [("q", "2")] + [("q", "1")] * 3
+
+
+WIDE = tuple(f"replace:{name}" for name in ("test__rising", "test__pairs", "test__all"))
+WRITES = (
+    *("append:events", "append:ingested_files", "append:computed_aggregates", "replace:sharing_decisions"),
+    *("append:trend_aggregates", *WIDE, "replace:computed_partitions", "replace:stream_progress"),
+    "replace:run_metrics",
+)
+"""What a micro-batch that gives out windows writes, once all tables are there."""
+OFTEN = {
+    "append:events",
+    "append:computed_aggregates",
+    "append:trend_aggregates",
+    "replace:computed_partitions",
+}
+
+
+@pytest.mark.parametrize(
+    "last", [write if write in OFTEN else pytest.param(write, marks=pytest.mark.slow) for write in WRITES]
+)
+def test_a_stream_that_is_killed_after_a_write_goes_on(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str
+) -> None:
+    one = arriving(tmp_path, 3, rows=120)
+    writes: list[str] = []
+
+    def die(write: str) -> None:
+        writes.append(write)
+        if write == last:
+            raise Killed
+
+    one.bring(0)
+    advance(spark, one.settings, LATENESS)
+    one.bring(1)
+    with monkeypatch.context() as patch:
+        for module in (warehouse_module, wide):
+            patch.setattr(module, "passed", die)
+        with pytest.raises(Killed):
+            advance(spark, one.settings, LATENESS)
+    assert tuple(writes) == WRITES[: len(writes)]
+    one.bring(2)
+    advance(spark, one.settings, LATENESS)
+    assert published(one.warehouse) == one.final() != []
+    for name in ("rising", "pairs", "all"):
+        windows = one.warehouse.rows(f"test__{name}", ["window_start", "window_end"]).num_rows
+        assert windows == len(
+            {(r["window_start"], r["group_key"]) for r in one.final() if r["query"] == name}
+        )
+    days = daily(one.settings, "1970-01-01", 2)
+    assert missing(one.warehouse, days, Computed.of(one.warehouse, "test")) == {}
+
+
+def test_queries_come_change_and_go_while_a_stream_runs(spark: SparkSession, tmp_path: Path) -> None:
+    one = arriving(tmp_path, 3)
+    rising, pairs, everything = re.split(r"\n(?=\w+:)", WORKLOAD.strip())
+    other = pairs.replace("> 10", "> 5")
+    texts = ["\n".join(text) for text in ((rising, pairs), (rising, other, everything), (everything, rising))]
+    marks: list[datetime] = []
+    for number, text in enumerate(texts):
+        one.bring(number)
+        settings = replace(one.settings, workload=NamedWorkload("test", text))
+        batch = advance(spark, settings, LATENESS)
+        assert batch.watermark is not None
+        marks.append(batch.watermark)
+        assert batch.began == (("rising", "pairs"), ("pairs", "all"), ())[number]
+    wanted = []
+    for number, text in enumerate(texts):
+        after = marks[number - 1] if number else datetime.min.replace(tzinfo=UTC)
+        rows = expected_rows(replace(one.settings, workload=NamedWorkload("test", text)))
+        wanted += [row for row in rows if after < row["window_end"] <= marks[number]]
+    assert published(one.warehouse) == sorted_rows(wanted, RESULT_COLUMNS)
+    hashes = {NamedWorkload("test", text).hash for text in texts}
+    planned = set(one.warehouse.rows("workload_plan", ["workload_hash"]).column(0).to_pylist())
+    stored = set(one.warehouse.rows("trend_aggregates", ["workload_hash"]).column(0).to_pylist())
+    assert stored <= planned == hashes
+
+
+@pytest.mark.parametrize("lost", ["query = 'pairs'", "aggregate = 'COUNT(*)'"])
+def test_rows_that_are_wrong_stop_the_stream_and_are_not_published(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    """A reference engine, or a rule, finds that rows are missing."""
+    one = arriving(tmp_path, 2, rows=120)
+    one.bring(0)
+    advance(spark, one.settings, LATENESS)
+    before = published(one.warehouse)
+    one.bring(1)
+    right = streaming.recompute
+
+    def recompute(session: SparkSession, warehouse: Warehouse, *more: Any) -> ExecuteReport:
+        report = right(session, warehouse, *more)
+        warehouse.delete(session, "computed_aggregates", lost)
+        return report
+
+    with monkeypatch.context() as patch:
+        patch.setattr(streaming, "recompute", recompute)
+        for _ in range(2):
+            with pytest.raises(RedCheck, match=r"E552.*(the reference engine finds|expectations on results)"):
+                advance(spark, one.settings, LATENESS)
+            assert published(one.warehouse) == before
+    advance(spark, one.settings, LATENESS)
+    assert published(one.warehouse) == one.final()
+
+
+def test_events_that_are_not_those_of_the_files_stop_the_stream(spark: SparkSession, tmp_path: Path) -> None:
+    one = arriving(tmp_path, 2, rows=120)
+    one.bring(0)
+    advance(spark, one.settings, LATENESS)
+    before = published(one.warehouse)
+    ingest(
+        spark,
+        one.warehouse,
+        replace(one.settings.source, path=str(write_csv(one.parts[1], tmp_path / "1.csv"))),
+        Needs(),
+    )
+    first = min(one.parts[1]["time"].to_pylist())
+    one.warehouse.delete(spark, "events", f"event_time = timestamp_seconds({first})")
+    for _ in range(2):
+        with pytest.raises(RedCheck, match=r"E552.*expectations on events are broken: rows add up"):
+            advance(spark, one.settings, LATENESS)
+        assert published(one.warehouse) == before
+
+
+def test_the_command_streams_until_it_is_stopped_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    one = arriving(tmp_path, 3, rows=120)
+    text = tmp_path / "test.hamlet"
+    text.write_text(WORKLOAD)
+    command = [
+        sys.executable,
+        "-m",
+        "pipelines.cli",
+        "stream",
+        str(text),
+        "--source",
+        one.settings.source.path,
+    ]
+    command += ["--warehouse", str(one.settings.warehouse), "--lateness", "20 s", "--arithmetic", "exact"]
+    how: dict[str, Any] = {
+        "cwd": ROOT,
+        "env": {**os.environ, "HAMLET_ENVIRONMENT": "ci"},
+        "stderr": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "text": True,
+    }
+    running = subprocess.Popen([*command, "--trigger", "0.5 s"], **how)
+    try:
+        one.bring(0)
+        wait_for(lambda: one.warehouse.exists("stream_progress") and one.warehouse.exists("run_metrics"))
+        text.write_text("no workload")
+        time.sleep(2)
+        running.send_signal(signal.SIGTERM)
+        _, said = running.communicate(timeout=SECONDS)
+    finally:
+        running.kill()
+    assert running.returncode == 143, said
+    assert "rising, pairs, all begin" in said
+    assert said.count(f"{text} cannot be used, and its last text stays: ") == 1
+    assert said.endswith("Terminated: nothing is lost: run it again, and it goes on from what is there.\n")
+    text.write_text(WORKLOAD)
+    one.bring(1)
+    one.bring(2)
+    done = subprocess.run([*command, "--once"], check=False, timeout=SECONDS, **how)
+    assert done.returncode == 0, done.stderr
+    assert published(one.warehouse) == one.final() != []
+    assert "begin" not in done.stderr
+    assert done.stdout.splitlines()[0].startswith("rising: ")
+    assert "published: windows up to 1970-01-0" in done.stdout
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.2)
