@@ -61,7 +61,7 @@ class RedCheck(HamletError, RuntimeError):
 @dataclass(frozen=True, slots=True)
 class MicroBatch:
     """What one micro-batch did: what it read (None: nothing was new), and the windows that it gave out (None: no window
-    became final), as result rows by query. `late` events came after windows that read them were given out.
+    became final), as result rows by query. `late` events came when the watermark had passed their time.
     """
 
     run_id: str
@@ -73,6 +73,11 @@ class MicroBatch:
     seconds: float
     began: tuple[str, ...] = ()
     """Queries that had no window before: new, or no longer as they were."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether there was nothing to do."""
+        return self.given is None and (self.ingested is None or not self.ingested.files)
 
 
 def advance(
@@ -106,6 +111,8 @@ def advance(
         batch = replace(batch, rows=report.rows, began=began)
         metrics += execute_metrics(report)
     batch = replace(batch, seconds=time.monotonic() - started)
+    if batch.idle:
+        return batch
     write_metrics(spark, warehouse, workload.name, run_id, (*metrics, *_metrics(batch, watermark)))
     return batch
 
@@ -124,7 +131,7 @@ def _anything_new(warehouse: Warehouse, settings: JobSettings, known: Mapping[st
         return False
     ledger = Ledger.of(warehouse)
     files = discover(settings.source.path, ledger.known)
-    return bool(ledger.unread(files)) or not same_queries(settings, known)
+    return bool(ledger.unread(files)) or bool(known and not same_queries(settings, known))
 
 
 def _ingest(spark: SparkSession, warehouse: Warehouse, settings: JobSettings) -> IngestReport:

@@ -41,8 +41,8 @@ LONGEST = timedelta(days=365)
 PATIENCE = 86_400.0
 """Seconds that it waits for another run of the warehouse."""
 
-WAITS = "E522"
-"""The code of the error that all files are still being written, or changed: the stream goes on when they are not."""
+WAITS = frozenset({"E522", "E523"})
+"""Codes of errors that all files are still being written, or changed, or that none had a readable row yet."""
 
 
 @click.command(short_help="Windows as they become final, while files arrive.", epilog=EPILOG)
@@ -122,7 +122,8 @@ def stream(
             found = _micro_batch(settings, wait, once=once)
             if once:
                 break
-            _pause(found, every.total_seconds() - (time.monotonic() - begun))
+            LOG.log(GOING_ON, "")  # nothing is going on
+            time.sleep(max(0.0, every.total_seconds() - (time.monotonic() - begun)))
             settings = changing.look()
     assert found is not None  # noqa: S101 - what keeps the only micro-batch from beginning raises
     for plan in settings.workload.plans:
@@ -190,7 +191,7 @@ def _micro_batch(settings: JobSettings, lateness: timedelta, *, once: bool) -> M
             require_room(Location.of(settings.warehouse).local)
             found = advance(spark_session(), settings, lateness)
     except WarehouseError as failure:
-        if once or failure.code != WAITS:
+        if once or failure.code not in WAITS:
             raise
         LOG.warning("%s", failure)
         return None
@@ -200,7 +201,7 @@ def _micro_batch(settings: JobSettings, lateness: timedelta, *, once: bool) -> M
 
 def _tell(found: MicroBatch) -> None:
     """What a micro-batch did, if it did anything, as a line of progress."""
-    if found.ingested is None and found.given is None:
+    if found.idle:
         return
     parts = [f"{found.seconds:.1f} s"]
     if (read := found.ingested) is not None:
@@ -220,13 +221,6 @@ def _up_to(found: MicroBatch) -> str:
     if found.watermark is None:
         return "No event is there yet; nothing is"
     return f"published: windows up to {found.watermark.isoformat()}"
-
-
-def _pause(found: MicroBatch | None, seconds: float) -> None:
-    """Wait for the next look at the files."""
-    if found is not None and found.ingested is None and found.given is None:
-        LOG.log(GOING_ON, "")  # nothing is going on
-    time.sleep(max(0.0, seconds))
 
 
 def _length(option: str, text: str) -> timedelta:

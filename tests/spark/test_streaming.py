@@ -112,8 +112,10 @@ def test_a_stream_in_files_gives_each_final_window_once_and_the_batch_job_nothin
     assert [a.until for a in spans[:-1]] == [b.after for b in spans[1:]], "no window twice, and none left out"
     assert sum(sum(batch.rows.values()) for batch in seen) == len(published(one.warehouse))
     assert [batch.late for batch in seen] == [0] * 5
+    versions = {name: one.warehouse.version(name) for name in one.warehouse.names()}
     again = advance(spark, one.settings, LATENESS)
-    assert (again.ingested, again.given) == (None, None)
+    assert (again.ingested, again.given, again.idle) == (None, None, True)
+    assert {name: one.warehouse.version(name) for name in one.warehouse.names()} == versions
     runs = set(one.warehouse.rows("trend_aggregates", ["run_id"]).column(0).to_pylist())
     assert runs == {batch.run_id for batch in seen if batch.given is not None and any(batch.rows.values())}
     for days, wanted in ((2, set()), (3, {"1970-01-03"})):
