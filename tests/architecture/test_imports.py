@@ -70,7 +70,7 @@ LAYERS = {
         ("ingestion",),
         ("execution",),
         ("publication",),
-        ("maintenance", "metrics", "planning"),
+        ("maintenance", "metrics", "planning", "watermark"),
     ),
 }
 
