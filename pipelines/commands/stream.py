@@ -185,11 +185,12 @@ def _micro_batch(settings: JobSettings, lateness: timedelta, *, once: bool) -> M
     from resources.storage import Location, WarehouseError
     from resources.warehouse_lock import exclusive
 
+    spark = spark_session()
     LOG.log(GOING_ON, "looking for files")
     try:
         with exclusive(settings.warehouse, wait_seconds=0.0 if once else PATIENCE):
             require_room(Location.of(settings.warehouse).local)
-            found = advance(spark_session(), settings, lateness)
+            found = advance(spark, settings, lateness)
     except WarehouseError as failure:
         if once or failure.code not in WAITS:
             raise

@@ -105,5 +105,6 @@ def test_the_blocks_of_the_readme_that_need_spark_run_in_order(tmp_path: Path) -
         block for mark in ("run", "run-spark") for block in docs.marked(mark) if block.page == "README.md"
     ]
     shown = [execute(block, tmp_path, 600) for block in blocks]
-    assert "COUNT(*)" in shown[-1]
+    assert "COUNT(*)" in shown[2]
     assert re.search(r"2026-01-05 08:00 +\{\} +COUNT\(\*\) +7\n", shown[2])
+    assert "published: windows up to 2026-01-05T08:02:00+00:00 in warehouse/trend_aggregates" in shown[3]
