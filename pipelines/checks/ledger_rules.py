@@ -18,7 +18,6 @@ from resources import tables
 
 ENTRIES = pa.schema(
     [
-        ("entry", pa.string()),
         ("source_file", pa.string()),
         ("ingested_at", tables.TIMESTAMP),
         ("day", pa.date32()),
@@ -30,6 +29,7 @@ ENTRIES = pa.schema(
         ("rejected", pa.int64()),
         ("same_content", pa.int64()),
         ("same_events", pa.int64()),
+        ("entry", pa.string()),
     ]
 )
 """Two kinds of rows, named by `entry`. `day` is one of a file and a day: what the table has of it, beside what the ledger
