@@ -18,7 +18,7 @@ from pipelines.commands.workloads import read_workload
 
 if TYPE_CHECKING:
     from pipelines.reading import ColumnOptions
-    from pipelines.settings import JobSettings
+    from pipelines.settings import ExecuteOptions, JobSettings
 
 EPILOG = """\b
 Example:
@@ -64,27 +64,12 @@ def pipeline(
 
     Files that are in already are not read again, and results of the same workload are replaced.
     """
-    from hamlet_core.engines.registry import DEFAULT_ENGINE, Options
-    from hamlet_core.execution import check_engine
     from pipelines.commands.main_run import fail_if_red, run_job, show_checks, show_steps
-    from pipelines.settings import ExecuteOptions, JobSettings, NamedWorkload, Source
-    from resources.storage import place_of
 
-    given = read_workload(workload)
-    execute = ExecuteOptions(
-        engine=engine or DEFAULT_ENGINE,
-        policy=policy,
-        cost_model=cost_model,
-        choice=choice,
-        arithmetic=arithmetic,
-        flush=flush,
-    )
-    named = NamedWorkload(given.name, given.text)
     # Whatever can be refused is refused before Spark starts.
-    Options(execute.engine, policy, cost_model, arithmetic, choice)
-    check_engine(named.text, execute.engine)
-    queries = [query.name for query in named.plans]
-    settings = JobSettings(named, Source(events, columns), place_of(warehouse), execute)
+    execute = execute_options(engine, policy, cost_model, choice, arithmetic, flush=flush)
+    settings = read_settings(workload, events, columns, warehouse, execute)
+    queries = [query.name for query in settings.workload.plans]
     require_columns(settings)
     summary = run_job(settings, debug=bool(click.get_current_context().meta.get(DEBUG)))
     click.echo(f"Checks of run {summary.run_id}:")
@@ -95,6 +80,32 @@ def pipeline(
     for name in queries:
         click.echo(f"{name}: {rows.get(name, 0):,} rows")
     click.echo(f"Published in {warehouse.rstrip('/')}/trend_aggregates after {summary.seconds:.1f} s.")
+
+
+def execute_options(
+    engine: str | None, policy: str, cost_model: str, choice: str, arithmetic: str, *, flush: bool = True
+) -> ExecuteOptions:
+    """The options of `evaluation_options` as a run takes them; raises what the core raises for those that cannot be."""
+    from hamlet_core.engines.registry import DEFAULT_ENGINE, Options
+    from pipelines.settings import ExecuteOptions
+
+    engine = engine or DEFAULT_ENGINE
+    Options(engine, policy, cost_model, arithmetic, choice)
+    return ExecuteOptions(engine, policy, cost_model, choice, arithmetic, flush=flush)
+
+
+def read_settings(
+    workload: str, events: str, columns: ColumnOptions, warehouse: str, execute: ExecuteOptions
+) -> JobSettings:
+    """What is to be done with the workload in a file; raises what the core raises for one that the engine cannot answer."""
+    from hamlet_core.execution import check_engine
+    from pipelines.settings import JobSettings, NamedWorkload, Source
+    from resources.storage import place_of
+
+    given = read_workload(workload)
+    named = NamedWorkload(given.name, given.text)
+    check_engine(named.text, execute.engine)  # reads it, too
+    return JobSettings(named, Source(events, columns), place_of(warehouse), execute)
 
 
 def require_columns(settings: JobSettings) -> None:

@@ -18,13 +18,12 @@ from pipelines.commands.options import (
     warehouse_option,
     workload_argument,
 )
-from pipelines.commands.pipeline import require_columns
-from pipelines.commands.workloads import read_workload
+from pipelines.commands.pipeline import execute_options, read_settings, require_columns
 from pipelines.showing.levels import GOING_ON
 
 if TYPE_CHECKING:
     from pipelines.reading import ColumnOptions
-    from pipelines.settings import ExecuteOptions, JobSettings
+    from pipelines.settings import JobSettings
     from pipelines.streaming import MicroBatch
 
 EPILOG = """\b
@@ -95,20 +94,10 @@ def stream(
     The file WORKLOAD is read again for every micro-batch: queries that are new answer from the next windows on. Events
     that come too late are counted, and `hamlet pipeline` over the same warehouse computes their windows anew.
     """
-    from hamlet_core.engines.registry import DEFAULT_ENGINE, Options
-    from pipelines.settings import ExecuteOptions
-
-    execute = ExecuteOptions(
-        engine=engine or DEFAULT_ENGINE,
-        policy=policy,
-        cost_model=cost_model,
-        choice=choice,
-        arithmetic=arithmetic,
-    )
     # Whatever can be refused is refused before Spark starts.
-    Options(execute.engine, policy, cost_model, arithmetic, choice)
+    execute = execute_options(engine, policy, cost_model, choice, arithmetic)
     wait, every = _length("--lateness", lateness), _length("--trigger", trigger)
-    settings = _settings(workload, source, columns, warehouse, execute)
+    settings = read_settings(workload, source, columns, warehouse, execute)
     changing = _Changing(settings, workload)
     from pipelines.ahead import load_checks_and_engines
     from pipelines.reading import awaited
@@ -131,19 +120,6 @@ def stream(
     click.echo(f"{_up_to(found)} in {warehouse.rstrip('/')}/trend_aggregates after {found.seconds:.1f} s.")
 
 
-def _settings(
-    workload: str, source: str, columns: ColumnOptions, warehouse: str, execute: ExecuteOptions
-) -> JobSettings:
-    from hamlet_core.execution import check_engine
-    from pipelines.settings import JobSettings, NamedWorkload, Source
-    from resources.storage import place_of
-
-    given = read_workload(workload)
-    named = NamedWorkload(given.name, given.text)
-    check_engine(named.text, execute.engine)  # reads it, too
-    return JobSettings(named, Source(source, columns), place_of(warehouse), execute)
-
-
 @dataclass(slots=True)
 class _Changing:
     """The settings of a stream whose workload may be edited; mutable: `told` is what was last said of the file."""
@@ -160,7 +136,7 @@ class _Changing:
             return self.settings
         before, source = self.settings, self.settings.source
         try:
-            self.settings = _settings(
+            self.settings = read_settings(
                 self.workload, source.path, source.options, str(before.warehouse), before.execute
             )
         except (HamletError, click.UsageError) as failure:

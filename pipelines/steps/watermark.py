@@ -96,10 +96,13 @@ def _day_of(when: datetime) -> datetime:
     return when.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
+def _hashes(settings: JobSettings) -> dict[str, str]:
+    return {plan.name: query_hash(plan, settings) for plan in settings.workload.plans}
+
+
 def same_queries(settings: JobSettings, known: Mapping[str, Position]) -> bool:
     """Whether the workload asks what the stream has given out so far."""
-    hashes = {plan.name: query_hash(plan, settings) for plan in settings.workload.plans}
-    return hashes == {name: one.query_hash for name, one in known.items()}
+    return _hashes(settings) == {name: one.query_hash for name, one in known.items()}
 
 
 def with_late(
@@ -108,7 +111,7 @@ def with_late(
     """The positions of the queries that the stream goes on with: those that are as they were. `late` is set where events
     that one of their given windows reads came in, or went, since the last micro-batch.
     """
-    hashes = {plan.name: query_hash(plan, settings) for plan in settings.workload.plans}
+    hashes = _hashes(settings)
     kept = {name: one for name, one in known.items() if hashes.get(name) == one.query_hash}
     given = [
         Entry(Partition(name, one.began, one.watermark), name, one.query_hash, one.events_until)
