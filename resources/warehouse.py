@@ -425,7 +425,7 @@ class Warehouse:
 
 def frame_of(spark: SparkSession, rows: Sequence[dict[str, object]], table: Table) -> DataFrame:
     """A few rows as a Spark frame with the types of the table."""
-    return spark.createDataFrame(arrow_of(rows, table))
+    return values(spark, arrow_of(rows, table))
 
 
 def arrow_of(rows: Sequence[dict[str, object]], table: Table) -> pa.Table:
@@ -439,3 +439,9 @@ def all_equal(**values: str) -> pc.Expression:
     for name, value in values.items():
         wanted &= pc.field(name) == value
     return wanted
+
+
+def values(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """Rows of this process as a Spark frame; to Spark's own way a batch without rows is the end of all."""
+    batches = [batch for batch in rows.to_batches() if batch.num_rows]
+    return spark.createDataFrame(pa.Table.from_batches(batches, rows.schema))

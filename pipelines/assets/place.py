@@ -7,7 +7,7 @@ from typing import Any
 
 import dagster as dg
 
-from pipelines.checks.events import Days
+from pipelines.checks.rows import Days
 from pipelines.folder import FolderWorkload, WorkloadSettings, word_of
 from pipelines.spans import Partition, Span
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import col, lit
+from pyspark.sql import SparkSession
 
 from pipelines.checks.event_rules import event_rules
 from pipelines.checks.ledger_rules import CONTENT_RULES, ENTRIES, contents, file_rules, files_of
+from pipelines.checks.rows import ALL_DAYS, Days, Rows, events_of
 from pipelines.checks.rules import Outcome
-from pipelines.checks.suites import FEW, run_rules
+from pipelines.checks.suites import run_rules
 from pipelines.expectations import Expectations
 from pipelines.settings import JobSettings
 from pipelines.spans import Span
 from pipelines.steps.slices import first_day, last_day
 from resources import tables
-from resources.warehouse import Warehouse
+from resources.warehouse import Warehouse, values
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +31,19 @@ class SuiteReport:
     outcomes: tuple[Outcome, ...]
 
 
-Days = tuple[date | None, date | None]
-"""The first and the last UTC day; None is without a bound."""
-
-
 def check_events(
     spark: SparkSession,
     warehouse: Warehouse,
     expectations: Expectations = Expectations(),
-    days: Days = (None, None),
+    days: Days = ALL_DAYS,
 ) -> SuiteReport:
     """Validate the events of these days, and all of the ledger.
 
     Raises ExpectationError for declared expectations that do not fit the table.
     """
     ledger = warehouse.rows(tables.LEDGER.name).to_pylist()
-    events = slice_of_events(spark, warehouse, days)
-    few = _rows(warehouse, None) <= FEW
-    return _check(spark, warehouse, expectations, events, ledger, files_of(ledger), days, few=few)
+    events = events_of(spark, warehouse, days)
+    return _check(spark, warehouse, expectations, events, ledger, files_of(ledger), days)
 
 
 def check_new_events(
@@ -59,39 +54,29 @@ def check_new_events(
     Raises as `check_events`.
     """
     ledger = warehouse.rows(tables.LEDGER.name).to_pylist()
-    events, files = warehouse.read(spark, "events"), files_of(ledger)
+    events, files = events_of(spark, warehouse, since=since), files_of(ledger)
     if since is not None:
         ledger = [file for file in ledger if file["ingested_at"] > since]
         files = [file for file in files if file["ingested_at"] > since]
-        events = events.where(col("ingested_at") > lit(since))
-    few = _rows(warehouse, since) <= FEW
-    return _check(spark, warehouse, expectations, events, ledger, files, (None, None), few=few)
-
-
-def _rows(warehouse: Warehouse, since: datetime | None) -> int:
-    """How many events may have come in after an ingest, as far as the log of the table says."""
-    files = warehouse.files("events")
-    return sum(one.rows for one in files if since is None or one.newest is None or one.newest > since)
+    return _check(spark, warehouse, expectations, events, ledger, files, ALL_DAYS)
 
 
 def _check(
     spark: SparkSession,
     warehouse: Warehouse,
     expectations: Expectations,
-    events: DataFrame,
+    events: Rows,
     ledger: list[dict[str, Any]],
     files: list[dict[str, Any]],
     days: Days,
-    *,
-    few: bool,
 ) -> SuiteReport:
     """Validate these events of these days, which must be those that the ledger tells of."""
     rules = event_rules(warehouse.schema("events"), warehouse.properties("events"), expectations)
     with ThreadPoolExecutor(1) as beside:
-        counted = beside.submit(contents, events, ledger, *days)
-        outcomes = run_rules(events, "events", rules, few=few)
+        counted = beside.submit(contents, events.frame, ledger, *days)
+        outcomes = run_rules(events.frame, "events", rules, few=events.few)
         found = counted.result()
-    entries = spark.createDataFrame(pa.Table.from_pylist([*found, *files], schema=ENTRIES))
+    entries = values(spark, pa.Table.from_pylist([*found, *files], schema=ENTRIES))
     return SuiteReport(
         sum(row["rows"] for row in found),
         (
@@ -99,17 +84,6 @@ def _check(
             *run_rules(entries, "ledger", (*CONTENT_RULES, *file_rules(expectations)), few=True),
         ),
     )
-
-
-def slice_of_events(spark: SparkSession, warehouse: Warehouse, days: Days) -> DataFrame:
-    """The events of these days."""
-    events = warehouse.read(spark, "events")
-    first, last = days
-    if first is not None:
-        events = events.where(f"day >= DATE'{first}'")
-    if last is not None:
-        events = events.where(f"day <= DATE'{last}'")
-    return events
 
 
 def days_read(settings: JobSettings, span: Span) -> Days:

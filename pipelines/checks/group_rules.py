@@ -59,13 +59,12 @@ class _Values:
 
 
 def grouped(rows: DataFrame) -> DataFrame:
-    """One row per (query, window, group) with its aggregates as a map; one shuffle.
+    """One row per (query, window, group) with its aggregates as a map; without a shuffle if no group is in two partitions.
 
     `copies` is the most rows of one aggregate. NULL counts as a name, so that broken rows survive the grouping.
     """
     by_aggregate = (
         rows.withColumn("aggregate", coalesce("aggregate", lit("")))
-        .repartition("query", "window_start", "group_key")
         .groupBy("query", "window_start", "group_key", "aggregate")
         .agg(
             count("*").alias("copies"),

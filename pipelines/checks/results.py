@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from hamlet_core.table.encode import TIME_UNITS
-from pipelines.checks.events import SuiteReport, days_read, slice_of_events
+from pipelines.checks.events import SuiteReport, days_read
 from pipelines.checks.group_rules import Operand, complete_operands, group_rules, grouped, operands_of
 from pipelines.checks.result_rules import SECOND, result_rules
+from pipelines.checks.rows import Rows, computed_of, events_of
 from pipelines.checks.rules import Outcome
-from pipelines.checks.suites import FEW, run_rules
+from pipelines.checks.suites import run_rules
 from pipelines.checks.trend_rules import trend_rules
 from pipelines.settings import JobSettings
 from pipelines.spans import Span
-from pipelines.steps.slices import results_filter, results_of
-from resources import tables
 from resources.warehouse import Warehouse
 
 
@@ -23,14 +22,13 @@ def check_results(
     spark: SparkSession, warehouse: Warehouse, settings: JobSettings, span: Span = Span()
 ) -> SuiteReport:
     """Validate the computed rows of a workload, each by itself and all of one (query, window, group) together."""
-    rows = warehouse.read(spark, tables.COMPUTED.name).where(results_of(settings.workload.name, span))
+    rows, count = computed_of(spark, warehouse, settings.workload.name, span)
     plans = settings.workload.plans
     counted = frozenset(one for one in operands_of(plans) if _is_counted(settings, one))
-    complete = complete_operands(slice_of_events(spark, warehouse, days_read(settings, span)), counted)
-    stored = warehouse.dataset(tables.COMPUTED.name)
-    count = stored.count_rows(filter=results_filter(settings.workload.name, span))
+    events = events_of(spark, warehouse, days_read(settings, span)).frame
+    complete = complete_operands(events, counted)
     unit = duration_unit(warehouse.schema("events"), settings)
-    return SuiteReport(count, outcomes_of(rows, settings, complete, unit, few=count <= FEW))
+    return SuiteReport(count, outcomes_of(rows, settings, complete, unit))
 
 
 def duration_unit(events: pa.Schema, settings: JobSettings) -> int:
@@ -40,23 +38,25 @@ def duration_unit(events: pa.Schema, settings: JobSettings) -> int:
 
 
 def outcomes_of(
-    rows: DataFrame,
+    rows: Rows,
     settings: JobSettings,
     complete: frozenset[Operand],
     unit: int = SECOND,
-    *,
-    few: bool = False,
 ) -> tuple[Outcome, ...]:
     """The rules over result rows; attributes in `complete` have a value in every event, DURATION counts `unit`
     microseconds.
     """
     plans, arithmetic = settings.workload.plans, settings.execute.arithmetic
-    groups = grouped(rows)
-    groups = groups if few else groups.persist()
+    results = result_rules(plans, settings.origin, arithmetic, unit)
+    together = (*group_rules(plans, complete), *trend_rules(plans))
+    if rows.few:
+        groups = grouped(rows.frame.coalesce(1))
+    else:
+        groups = grouped(rows.frame.repartition("query", "window_start", "group_key")).persist()
     try:
         return (
-            *run_rules(rows, "results", result_rules(plans, settings.origin, arithmetic, unit), few=few),
-            *run_rules(groups, "groups", (*group_rules(plans, complete), *trend_rules(plans)), few=few),
+            *run_rules(rows.frame, "results", results, few=rows.few),
+            *run_rules(groups, "groups", together, few=rows.few),
         )
     finally:
         groups.unpersist()

@@ -1,7 +1,8 @@
 """Great Expectations, in code only: a frame and rules in, one outcome per rule out, with the rows that break it.
 
-Great Expectations puts all rules of a suite into a handful of scans; only a broken one costs more, to find the rows to
-show. Nothing of a large table is cached here: reading Parquet again is faster than keeping its events in memory.
+Spark computes what the rules look at. Of a large table Great Expectations asks Spark, in a handful of scans; of few rows it
+gets what was computed as values, and asks pandas. Only a broken rule costs more, to find the rows to show. Nothing of a
+large table is cached here: reading Parquet again is faster than keeping its events in memory.
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, Row
-from pyspark.sql.functions import coalesce, col, count, count_if, expr, lit
+from pyspark.sql.functions import col, count, count_if
+from pyspark.sql.types import DataType, DoubleType, FloatType
 
 from pipelines.checks.rules import NotNullRule, Outcome, RowRule, Rule, TypeRule, UniqueRule
 from resources.sql import quoted
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 SHOWN_ROWS = 5
-FEW = 50_000
-"""Rows of which what the rules look at passes this process."""
 
 _loading = threading.Lock()
 
@@ -35,13 +38,15 @@ def run_rules(
 ) -> tuple[Outcome, ...]:
     """Validate a Spark frame as one suite; outcomes in the order of the rules.
 
-    A rule about columns that the frame has not is broken, and says so. Of `few` rows, what Great Expectations looks at is
-    computed once and handed over as values: it asks Spark a dozen things, each of which would plan all of it again.
+    A rule about columns that the frame has not is broken, and says so. `few` rows pass this process.
     """
-    impossible = _all_impossible(frame, rules)
+    try:
+        impossible, judged = {}, _judged(frame, rules)
+    except AnalysisException:
+        impossible = {rule.name: why for rule in rules if (why := _impossible(frame, rule)) is not None}
+        judged = _judged(frame, [rule for rule in rules if rule.name not in impossible])
     possible = [rule for rule in rules if rule.name not in impossible]
-    judged = frame.withColumns({name: column for rule in possible for name, column in _judged(rule).items()})
-    passed = _validate(_values(judged, possible) if few else judged, name, possible) if possible else {}
+    passed = _passed(judged, name, possible, few=few)
     counts = _counts(judged, [rule for rule in possible if not passed[rule.name]])
     broken = {
         rule.name: (0, (impossible[rule.name],))
@@ -63,25 +68,24 @@ def run_rules(
     )
 
 
-def _judged(rule: Rule) -> dict[str, Column]:
-    """What a rule looks at, in columns whose names hold a blank: no column of a Delta table is called so."""
+def _judged(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
+    """The frame with the columns that Great Expectations looks at. Raises AnalysisException if one cannot be computed."""
+    asked = [f"{sql} AS {quoted(place)}" for rule in rules for place, sql in _asked(rule).items()]
+    return frame.selectExpr("*", *asked)
+
+
+def _asked(rule: Rule) -> dict[str, str]:
+    """What a rule looks at, in SQL, by the name of a column that holds a blank: no column of a Delta table is called so."""
     match rule:
         case RowRule(name):
-            return {_place(name): _condition(rule)}
+            return {_place(name): f"coalesce({rule.holds}, false)"}
+        case NotNullRule(column):
+            return {_place(rule.name): f"CASE WHEN {quoted(column)} IS NOT NULL THEN true END"}
         case UniqueRule(name, _, columns):
-            return {_place(name, column): col(quoted(column)) for column in columns}
-    return {}
-
-
-def _values(judged: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """The columns that the rules look at, as values."""
-    names = {name: None for rule in rules for name in _judged(rule) or [quoted(_column(rule))]}
-    return judged.sparkSession.createDataFrame(judged.select(*names).toArrow())
-
-
-def _column(rule: Rule) -> str:
-    assert isinstance(rule, NotNullRule | TypeRule)  # noqa: S101 - all others are judged in columns of their own
-    return rule.column
+            return {_place(name, column): quoted(column) for column in columns}
+        case TypeRule(column):
+            return {_place(rule.name): quoted(column)}
+    assert_never(rule)
 
 
 def _place(rule: str, column: str = "") -> str:
@@ -89,35 +93,44 @@ def _place(rule: str, column: str = "") -> str:
     return f"rule {(rule + chr(0) + column).encode().hex()}"
 
 
-def _condition(rule: RowRule) -> Column:
-    return coalesce(expr(rule.holds), lit(False))
-
-
-def _all_impossible(frame: DataFrame, rules: Sequence[Rule]) -> dict[str, str]:
-    """By name, the rules that cannot be asked of this frame, and why; conditions are analysed together if they can be."""
-    conditions = [_condition(rule) for rule in rules if isinstance(rule, RowRule)]
-    with contextlib.suppress(AnalysisException):
-        frame.select(*conditions).schema  # noqa: B018 - Spark analyses it here
-        rules = [rule for rule in rules if not isinstance(rule, RowRule)]
-    return {rule.name: why for rule in rules if (why := _impossible(frame, rule)) is not None}
-
-
 def _impossible(frame: DataFrame, rule: Rule) -> str | None:
     """Why a rule cannot be asked of this frame."""
-    match rule:
-        case RowRule():
-            try:
-                frame.select(_condition(rule)).schema  # noqa: B018 - Spark analyses it here
-            except AnalysisException as refused:
-                return f"cannot be asked: {refused.getMessage()}"
-            return None
-        case NotNullRule(column) | TypeRule(column):
-            missing = [column] if column not in frame.columns else []
-        case UniqueRule():
-            missing = [column for column in rule.columns if column not in frame.columns]
-        case _:
-            assert_never(rule)
-    return f"there is no column {', '.join(missing)}" if missing else None
+    try:
+        _judged(frame, [rule])
+    except AnalysisException as refused:
+        wanted = rule.columns if isinstance(rule, UniqueRule) else (rule.column,)
+        missing = [column for column in wanted if column is not None and column not in frame.columns]
+        if missing and not isinstance(rule, RowRule):
+            return f"there is no column {', '.join(missing)}"
+        return f"cannot be asked: {refused.getMessage()}"
+    return None
+
+
+def _passed(judged: DataFrame, name: str, rules: Sequence[Rule], *, few: bool) -> dict[str, bool]:
+    """Whether each rule holds, by name. The type of a column is no matter of its rows: the frame tells it."""
+    types = {field.name: type(field.dataType).__name__ for field in judged.schema}
+    passed = {rule.name: types[rule.column] in rule.classes for rule in rules if isinstance(rule, TypeRule)}
+    of_rows = [rule for rule in rules if not isinstance(rule, TypeRule)]
+    if of_rows:
+        passed |= _validate(_values(judged, of_rows) if few else judged, name, of_rows)
+    return passed
+
+
+def _values(judged: DataFrame, rules: Sequence[Rule]) -> pd.DataFrame:
+    """What Great Expectations looks at, as values: true, false and missing, and keys as text."""
+    types = {field.name: field.dataType for field in judged.schema}
+    names = [
+        _key(place, types[place]) if isinstance(rule, UniqueRule) else quoted(place)
+        for rule in rules
+        for place in _asked(rule)
+    ]
+    return judged.selectExpr(*names).toArrow().to_pandas()
+
+
+def _key(place: str, kind: DataType) -> str:
+    """A column of a key as text, in which two values are one where Spark finds them equal: 0.0 and -0.0 are."""
+    value = f"{quoted(place)} + 0.0D" if isinstance(kind, DoubleType | FloatType) else quoted(place)
+    return f"CAST({value} AS STRING) AS {quoted(place)}"
 
 
 def load() -> None:
@@ -127,7 +140,7 @@ def load() -> None:
         importlib.import_module("great_expectations.data_context.types.base")
 
 
-def _validate(frame: DataFrame, name: str, rules: Sequence[Rule]) -> dict[str, bool]:
+def _validate(frame: DataFrame | pd.DataFrame, name: str, rules: Sequence[Rule]) -> dict[str, bool]:
     """Whether each rule holds, by name, as Great Expectations finds it."""
     load()
     import great_expectations as gx
@@ -136,11 +149,13 @@ def _validate(frame: DataFrame, name: str, rules: Sequence[Rule]) -> dict[str, b
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False, metric_calculations=False)
-    source = context.data_sources.add_spark("warehouse", persist=False)
-    batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe("all")
+    if isinstance(frame, DataFrame):
+        asset = context.data_sources.add_spark("warehouse", persist=False).add_dataframe_asset(name)
+    else:
+        asset = context.data_sources.add_pandas("warehouse").add_dataframe_asset(name)
+    batch = asset.add_batch_definition_whole_dataframe("all").get_batch({"dataframe": frame})
     suite = gx.ExpectationSuite(name, expectations=[_expectation(rule) for rule in rules])
-    validation = gx.ValidationDefinition(name=name, data=batch, suite=context.suites.add(suite))
-    result = validation.run(batch_parameters={"dataframe": frame}, result_format="BOOLEAN_ONLY")
+    result = batch.validate(suite, result_format="BOOLEAN_ONLY")
     return {one.expectation_config.meta["rule"]: bool(one.success) for one in result.results}
 
 
@@ -164,21 +179,19 @@ def _expectation(rule: Rule) -> Any:
     from great_expectations import expectations as gxe
 
     known = {"meta": {"rule": rule.name}}
+    places = list(_asked(rule))
     match rule:
-        case RowRule(name):
+        case RowRule():
             return gxe.ExpectColumnValuesToBeInSet(
-                column=_place(name), value_set=[True], mostly=rule.mostly, **known
+                column=places[0], value_set=[True], mostly=rule.mostly, **known
             )
-        case NotNullRule(column):
-            return gxe.ExpectColumnValuesToNotBeNull(column=column, **known)
-        case TypeRule(column):
-            return gxe.ExpectColumnValuesToBeInTypeList(column=column, type_list=list(rule.classes), **known)
-        case UniqueRule(name, _, columns):
-            places = [_place(name, column) for column in columns]
-            if len(places) == 1:
-                return gxe.ExpectColumnValuesToBeUnique(column=places[0], **known)
+        case NotNullRule():
+            return gxe.ExpectColumnValuesToNotBeNull(column=places[0], **known)
+        case UniqueRule() if len(places) == 1:
+            return gxe.ExpectColumnValuesToBeUnique(column=places[0], **known)
+        case UniqueRule():
             return gxe.ExpectCompoundColumnsToBeUnique(column_list=places, **known)
-    assert_never(rule)
+    raise AssertionError(rule)
 
 
 def _counts(frame: DataFrame, broken: Sequence[Rule]) -> dict[str, int]:

@@ -17,13 +17,15 @@ from pipelines.checks.group_rules import Operand, group_rules
 from pipelines.checks.ledger_rules import CONTENT_RULES, ENTRIES, file_rules
 from pipelines.checks.result_rules import result_rules
 from pipelines.checks.results import outcomes_of
+from pipelines.checks.rows import Rows
+from pipelines.checks.rules import NotNullRule, RowRule, TypeRule, UniqueRule
 from pipelines.checks.suites import run_rules
 from pipelines.checks.trend_rules import trend_rules
 from pipelines.expectations import ColumnExpectation, ColumnType, ExpectationError, Expectations
 from pipelines.settings import Source
 from pipelines.steps.execution.merging import RESULT_SCHEMA
 from pipelines.steps.ingestion.ingest import Needs, ingest
-from resources.warehouse import Warehouse
+from resources.warehouse import Warehouse, values
 from tests.spark.pipeline_cases import expected_rows, settings_for, stream, write_csv
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -201,7 +203,7 @@ def last(arithmetic: str) -> dict[str, object]:
 def outcomes(spark, rows, arithmetic="exact", complete=frozenset({V}), *, few=True):
     frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
     settings = settings_for(Path("none"), Path("none"), text=TEXT, arithmetic=arithmetic)
-    return {found.rule: found for found in outcomes_of(frame, settings, complete, few=few)}
+    return {found.rule: found for found in outcomes_of(Rows(frame, few), settings, complete)}
 
 
 def test_every_rule_on_results_has_rows_against_it():
@@ -260,7 +262,7 @@ def test_rules_accept_averages_too_small_for_a_double(spark, tmp_path, arithmeti
     assert {row["sign"] for row in tiny} == {1, -1}
     frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
     operand = frozenset({Operand("b", "v", "B")})
-    assert [one for one in outcomes_of(frame, settings, operand) if not one.passed] == []
+    assert [one for one in outcomes_of(Rows(frame, few=False), settings, operand) if not one.passed] == []
 
 
 @pytest.mark.parametrize(
@@ -314,7 +316,9 @@ def test_durations_count_the_unit_of_an_integer_time(spark, unit, longest):
     for most, fits in ((longest, True), (longest + 1, False)):
         rows = funnel("f", "scaled", {"MAX(DURATION)": most})
         frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
-        found = {one.rule: one.passed for one in outcomes_of(frame, settings, frozenset(), unit)}
+        found = {
+            one.rule: one.passed for one in outcomes_of(Rows(frame, few=False), settings, frozenset(), unit)
+        }
         assert found["durations fit windows"] == fits
 
 
@@ -469,6 +473,41 @@ def judged(spark, rows, rules):
     found, of_values = (run_rules(frame, "rows", rules, few=few) for few in (False, True))
     assert found == of_values
     return [one.rule for one in found if not one.passed]
+
+
+def test_batches_without_rows_end_no_frame(spark):
+    some = pa.record_batch({"n": pa.array([1, 2])})
+    rows = pa.Table.from_batches([some.slice(0, 0), some, some.slice(0, 0), some])
+    assert sorted(row.n for row in values(spark, rows).collect()) == [1, 1, 2, 2]
+    assert values(spark, rows.slice(0, 0)).count() == 0
+
+
+def test_few_rows_and_many_are_judged_alike(spark):
+    """What is unique, missing or of which type is told by Spark for many rows, and by pandas for few."""
+    table = pa.table(
+        {
+            "k": pa.array([1, 2, 3, None, None]),
+            "x": pa.array([0.0, -0.0, math.nan, math.nan, None]),
+            "t": pa.array([START, START, None, None, None], pa.timestamp("us", tz="UTC")),
+        }
+    )
+    rules = [
+        *(
+            UniqueRule(f"{'+'.join(key)} unique", "", key)
+            for key in (("k",), ("x",), ("t",), ("k", "x"), ("x", "t"))
+        ),
+        *(NotNullRule(name) for name in ("k", "x", "t")),
+        TypeRule("k", "", ("LongType",)),
+        TypeRule("x", "", ("LongType", "StringType")),
+        RowRule("mostly", "", "x >= 0", mostly=0.6),
+        RowRule("hardly", "", "x >= 0", mostly=0.9),
+    ]
+    for rows in (table, table.slice(0, 1), table.slice(0, 0)):
+        frame = values(spark, rows)
+        found, of_values = (run_rules(frame, "rows", rules, few=few) for few in (False, True))
+        assert found == of_values
+    found, _ = (run_rules(values(spark, table), "rows", rules, few=few) for few in (False, True))
+    assert {one.rule for one in found if one.passed} == {"k unique", "k+x unique", "type of k", "mostly"}
 
 
 def test_rules_on_contents_and_files_turn_red_alone(spark):

@@ -63,7 +63,7 @@ from pipelines.steps.layout import Layout, refuse_impossible_names, source_prope
 from pipelines.steps.progress import watched
 from resources import tables
 from resources.sql import quoted
-from resources.warehouse import Warehouse, WarehouseError
+from resources.warehouse import Warehouse, WarehouseError, values
 
 LOOK_AGAIN = 1.0
 """Seconds after which a file that was changed less than `SETTLED` ago is looked at again: one that has not changed in
@@ -466,7 +466,7 @@ def _removed_days(
     rows = (
         warehouse.read(spark, "events")
         .where(col("ingested_at").isin(ingests))
-        .join(broadcast(spark.createDataFrame(readings)), ["source_file", "ingested_at"])
+        .join(broadcast(values(spark, readings)), ["source_file", "ingested_at"])
         .select("path", "event_type", "event_time", "day", "new")
     )
     gone = rows.where("NOT new").join(rows.where("new"), ["path", "event_type", "event_time"], "left_anti")

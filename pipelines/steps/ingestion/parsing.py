@@ -30,6 +30,7 @@ from pipelines.reading import (
 from pipelines.steps.packing import pack, run_tasks
 from resources.sql import quoted
 from resources.tables import TIMESTAMP
+from resources.warehouse import values
 
 EARLIEST = pa.scalar(-62_104_060_800_000_000, TIMESTAMP)
 LATEST = pa.scalar(253_370_764_800_000_000, TIMESTAMP)
@@ -86,7 +87,7 @@ def parse_files(
                 yield from _batches(rows, schema, files[number].name, number, options)
 
     if read_here(files):
-        return spark.createDataFrame(pa.Table.from_batches(parse(tuple(range(len(files)))), schema))
+        return values(spark, pa.Table.from_batches(parse(tuple(range(len(files)))), schema))
     return run_tasks(spark, _packs(spark, files), parse, from_arrow_schema(schema))
 
 
