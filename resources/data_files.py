@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -104,6 +104,14 @@ def add_actions(files: pa.Table) -> list[AddAction | RemoveAction]:
         AddAction(row["path"], row["size"], json.loads(row["partition"]), now, True, row["statistics"])
         for row in files.to_pylist()
     ]
+
+
+def remove_actions(
+    files: Iterable[tuple[str, Mapping[str, str], int]],
+) -> list[AddAction | RemoveAction]:
+    """Files as actions of a commit that removes them: path below the table, partition values and bytes."""
+    now = time.time_ns() // 1_000_000
+    return [RemoveAction(path, True, now, size, dict(values)) for path, values, size in files]
 
 
 def parquet(

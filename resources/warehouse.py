@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import coalesce, expr, lit
 
-from resources.data_files import NEW_FILES, FileWriter, add_actions, parquet, remove_begun_log
+from resources.data_files import NEW_FILES, FileWriter, add_actions, parquet, remove_actions, remove_begun_log
 from resources.delta_errors import explained, explained_by_delta_rs, overtaken, refused_row
 from resources.failures import require_room
 from resources.migrations import CONSTRAINT, Stored, pending, properties_of, refuse_newer, refuse_other
@@ -32,7 +32,7 @@ from resources.provenance import USER_METADATA, Provenance
 from resources.sql import equal, literal, quoted
 from resources.storage import Location, WarehouseError
 from resources.table_logs import is_table, opened
-from resources.tables import Table
+from resources.tables import TIMESTAMP, Table
 
 __all__ = [
     "KILL_AFTER",
@@ -53,6 +53,12 @@ WRITER_OF_CHECKS = "3"
 """The version of Delta's protocol that a writer must know where there are CHECK constraints."""
 
 _RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
+_TOLD = ("workload", "window_end", "ingested_at")
+"""Columns by whose extremes a scan leaves files out."""
+_CUT = pa.scalar(1000, pa.duration("us"))
+"""Statistics of Delta are cut to milliseconds."""
+MOST_HERE = 100_000
+"""Rows that pass this process instead of being written by Spark, which takes seconds for a few."""
 
 
 def passed(write: str) -> None:
@@ -77,12 +83,18 @@ class DataFile:
     oldest: datetime | None = None
     first: datetime | None = None
     last: datetime | None = None
+    extremes: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    """By columns of `_TOLD` without NULLs, as far as there are statistics."""
 
     def known(self, schema: pa.Schema) -> pc.Expression:
-        """What all rows of the file have in common: Delta asks no writer to keep partition values in the files."""
+        """What all rows of the file have in common: Delta asks no writer to keep partition values in the files. By the
+        extremes a scan leaves files out.
+        """
         wanted = pc.scalar(True)
         for name, value in self.partition.items():
             wanted &= pc.field(name) == pa.scalar(value).cast(schema.field(name).type)
+        for name, (low, high) in self.extremes.items():
+            wanted &= (pc.field(name) >= low) & (pc.field(name) <= high)
         return wanted
 
 
@@ -160,6 +172,21 @@ class Warehouse:
         """The live data files of a table at a version, by path."""
         return self._files_of(table, self.open(table, version))
 
+    def rows_beside(self, table: str, where: pc.Expression) -> int:
+        """How many rows the files have that may hold such rows, as far as the log of the table says; 0 without table."""
+        if not self.exists(table):
+            return 0
+        found = self.open(table)
+        return sum(file.rows for file in self._files_with(table, found, where))
+
+    def _files_with(
+        self, table: str, found: deltalake.DeltaTable, where: pc.Expression
+    ) -> tuple[DataFile, ...]:
+        files, schema = self._files_of(table, found), pa.schema(found.schema().to_arrow())
+        stored = parquet([one.path for one in files], schema, known=[one.known(schema) for one in files])
+        wanted = {fragment.path for fragment in stored.get_fragments(where)} if files else set()
+        return tuple(one for one in files if Location(one.path).inside in wanted)
+
     def _files_of(self, table: str, found: deltalake.DeltaTable) -> tuple[DataFile, ...]:
         actions = pa.table(found.get_add_actions(flatten=True))
         return tuple(
@@ -178,7 +205,7 @@ class Warehouse:
         first, last = row.get("min.event_time"), row.get("max.event_time")
         if last is not None:
             last += timedelta(milliseconds=1)  # statistics of Delta are cut to milliseconds
-        return DataFile(path, rows, size, partition, *ingests, first, last)
+        return DataFile(path, rows, size, partition, *ingests, first, last, _extremes(row))
 
     def read(self, spark: SparkSession, table: str, version: int | None = None) -> DataFrame:
         """The table as a Spark frame, of a version or the latest."""
@@ -246,8 +273,10 @@ class Warehouse:
             if once is not None and self.last_number(table.name, once[0]) != once[1]:
                 raise overtaken(table.name)
 
-    def _is_as_declared(self, table: Table) -> bool:
-        """Whether its rows need no column that the table lacks, and nobody gave it a constraint that we do not know."""
+    def _is_as_declared(self, table: Table, *, exactly: bool = False) -> bool:
+        """Whether its rows need no column that the table lacks, `exactly`: it has no other either, and nobody gave it a
+        constraint that we do not know.
+        """
         found = self.open(table.name)
         stored = pa.schema(found.schema().to_arrow()).remove_metadata()
         columns = all(
@@ -255,20 +284,12 @@ class Warehouse:
             for field in table.schema.remove_metadata()
         )
         held = {name for name in found.metadata().configuration if name.startswith(CONSTRAINT)}
+        columns = columns and not (exactly and len(stored) > len(table.schema))
         return columns and held == {f"{CONSTRAINT}{check.name}" for check in table.checks}
 
     def _append_here(self, frame: DataFrame, table: Table, once: tuple[str, int] | None) -> None:
         """Spark tests the rows, as it would in a write; files and commit are made here."""
-        kept = {check.name: coalesce(expr(check.holds), lit(False)) for check in table.checks}
-        names = [quoted(name) for name in table.schema.names]
-        found = frame.select(
-            *names, *(column.alias(f"keeps {name}") for name, column in kept.items())
-        ).toArrow()
-        for check in table.checks:
-            broken = found.filter(pc.invert(found.column(f"keeps {check.name}"))).select(table.schema.names)
-            if broken.num_rows:
-                raise refused_row(table.name, check, broken.slice(0, 1).to_pylist()[0])
-        rows = found.select(table.schema.names).cast(table.schema.remove_metadata())
+        rows = _tested(frame, table)
         with self._commit_here("append", table) as said:
             if once is not None:
                 last = self.last_number(table.name, once[0])
@@ -277,8 +298,14 @@ class Warehouse:
                 if last is not None and last > once[1]:
                     raise overtaken(table.name)
                 said.app_transactions = [Transaction(*once)]
-            written = FileWriter(self.location.below(table.name), table).write(rows.to_batches())
-            self._add(pa.Table.from_batches(written, NEW_FILES), table, said)
+            self._exchange((), rows, table, said)
+
+    def _exchange(
+        self, removed: Sequence[DataFile], rows: pa.Table, table: Table, said: deltalake.CommitProperties
+    ) -> None:
+        """In one commit, remove these files and add these rows."""
+        written = FileWriter(self.location.below(table.name), table).write(rows.to_batches())
+        self._add(pa.Table.from_batches(written, NEW_FILES), table, said, removed)
 
     def last_number(self, table: str, application: str) -> int | None:
         """The last number under which an application has written to a table with `once`."""
@@ -306,15 +333,36 @@ class Warehouse:
         finally:
             spark.conf.unset(_RETENTION_CHECK)
 
-    def replace(self, frame: DataFrame, table: Table, where: str) -> None:
+    def replace(
+        self, frame: DataFrame, table: Table, where: str, *, here: pc.Expression | None = None
+    ) -> None:
         """In one commit, replace all rows of `where` by the rows of `frame`, which must all be of it: idempotent.
 
-        `where` is SQL of ours, with values put in by `equal` and `literal`.
+        `where` is SQL of ours, with values put in by `equal` and `literal`. `here` is the same for Arrow, for a few rows
+        beside a few that stay, which pass this process.
         """
         self.create(frame.sparkSession, table)
+        if here is not None and self._is_as_declared(table, exactly=True):
+            rows = _tested(frame, table)
+            with self._commit_here("replace", table, where=where) as said:
+                removed, kept = self._without(table, here)
+                self._exchange(removed, pa.concat_tables([rows, *kept]), table, said)
+            return
         writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", where)
         with self._commit(frame.sparkSession, "replace", table.name, where=where):
             writer.save(self.path_of(table.name))
+
+    def _without(self, table: Table, where: pc.Expression) -> tuple[list[DataFile], list[pa.Table]]:
+        """The files with such rows, and what else is in them."""
+        found = self.open(table.name)
+        schema, removed, kept = table.schema.remove_metadata(), [], []
+        for file in self._files_with(table.name, found, where):
+            stored = parquet([file.path], schema, known=[file.known(schema)]).to_table()
+            rest = stored.filter(~where | where.is_null())
+            if rest.num_rows < stored.num_rows:
+                removed.append(file)
+                kept.append(rest)
+        return removed, kept
 
     def writer(self, spark: SparkSession, table: Table) -> FileWriter:
         """For tasks: writes files of the table, which is created if need be; `add_files` makes them part of it.
@@ -332,10 +380,17 @@ class Warehouse:
         with self._commit_here("append", table) as said:
             self._add(files, table, said)
 
-    def _add(self, files: pa.Table, table: Table, said: deltalake.CommitProperties) -> None:
-        found = self.open(table.name)
+    def _add(
+        self,
+        files: pa.Table,
+        table: Table,
+        said: deltalake.CommitProperties,
+        removed: Sequence[DataFile] = (),
+    ) -> None:
+        found, place = self.open(table.name), f"{self.path_of(table.name)}/"
+        gone = [(one.path.removeprefix(place), one.partition, one.size) for one in removed]
         found.create_write_transaction(
-            add_actions(files),
+            [*remove_actions(gone), *add_actions(files)],
             "append",
             found.schema(),
             partition_by=list(table.partition),
@@ -393,6 +448,16 @@ class Warehouse:
         self.open(table).delete(where, commit_properties=said)
         passed(f"delete:{table}")
 
+    def delete_here(self, spark: SparkSession, table: Table, where: str, here: pc.Expression) -> None:
+        """As `delete`, for a few rows beside a few that stay; `where` and `here` as those of `replace`."""
+        if not self._is_as_declared(table, exactly=True):
+            self.delete(spark, table.name, where)
+            return
+        with self._commit_here("delete", table, where=where) as said:
+            removed, kept = self._without(table, here)
+            if removed:
+                self._exchange(removed, pa.concat_tables(kept), table, said)
+
     def delete(self, spark: SparkSession, table: str, condition: str) -> None:
         """Delete rows in one commit; `condition` is SQL of ours, never of a user."""
         with self._commit(spark, "delete", table, where=condition):
@@ -439,6 +504,31 @@ def all_equal(**values: str) -> pc.Expression:
     for name, value in values.items():
         wanted &= pc.field(name) == value
     return wanted
+
+
+def _tested(frame: DataFrame, table: Table) -> pa.Table:
+    """The rows of a frame, all of which keep the constraints of the table."""
+    kept = {check.name: coalesce(expr(check.holds), lit(False)) for check in table.checks}
+    tests = (column.alias(f"keeps {name}") for name, column in kept.items())
+    found = frame.select(*map(quoted, table.schema.names), *tests).toArrow()
+    for check in table.checks:
+        broken = found.filter(pc.invert(found.column(f"keeps {check.name}"))).select(table.schema.names)
+        if broken.num_rows:
+            raise refused_row(table.name, check, broken.slice(0, 1).to_pylist()[0])
+    return found.select(table.schema.names).cast(table.schema.remove_metadata())
+
+
+def _extremes(row: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """What the log says of the values of a file, by column."""
+    found = {}
+    for name in _TOLD:
+        low, high = row.get(f"min.{name}"), row.get(f"max.{name}")
+        if low is None or high is None or row.get(f"null_count.{name}") != 0:
+            continue
+        if isinstance(high, datetime):
+            low, high = pa.scalar(low, TIMESTAMP), pc.add(pa.scalar(high, TIMESTAMP), _CUT)
+        found[name] = (low, high)
+    return found
 
 
 def values(spark: SparkSession, rows: pa.Table) -> DataFrame:

@@ -13,12 +13,8 @@ import pyarrow.dataset as ds
 from pipelines.spans import Span, microseconds
 from resources import tables
 from resources.sql import equal, literal
-from resources.tables import Table
-from resources.warehouse import Warehouse
 
 _TICK = timedelta(microseconds=1)
-_STATISTIC = timedelta(milliseconds=1)
-"""Delta cuts the largest time of a file to milliseconds."""
 
 
 def results_of(workload: str, span: Span = Span(), *, but: Collection[str] = ()) -> str:
@@ -33,9 +29,11 @@ def results_of(workload: str, span: Span = Span(), *, but: Collection[str] = ())
     return " AND ".join(conditions)
 
 
-def results_filter(workload: str, span: Span = Span()) -> pc.Expression:
+def results_filter(workload: str, span: Span = Span(), *, but: Collection[str] = ()) -> pc.Expression:
     """The same rows for a scan of Arrow."""
     wanted = pc.field("workload") == workload
+    if but:
+        wanted &= ~pc.field("query").isin(sorted(but))
     if span.after is not None:
         wanted &= pc.field("day") >= pa.scalar(first_day(span.after))
         wanted &= pc.field("window_end") > pa.scalar(span.after, tables.TIMESTAMP)
@@ -54,31 +52,6 @@ def rows_by_partition(results: ds.Dataset, workload: str, span: Span) -> dict[st
     places = np.searchsorted(untils, np.asarray(found.cast(pa.int64())))
     counts = np.bincount(places, minlength=len(untils))
     return dict(zip(span.keys, counts.tolist(), strict=True))
-
-
-def any_results(warehouse: Warehouse, table: Table, workload: str, span: Span) -> bool:
-    """Whether a data file of the table may hold rows of a workload in the span, as far as the log of the table says."""
-    if not warehouse.exists(table.name):
-        return False
-    files = pa.table(warehouse.open(table.name).get_add_actions(flatten=True))
-    if "min.workload" not in files.column_names:
-        return files.num_rows > 0
-    lowest, highest = files.column("min.workload"), files.column("max.workload")
-    # Statistics may be missing, and then say nothing.
-    wanted = pc.fill_null(pc.and_(pc.less_equal(lowest, workload), pc.greater_equal(highest, workload)), True)
-    if span.after is not None:
-        wanted = pc.and_(wanted, pc.greater_equal(files.column("partition.day"), first_day(span.after)))
-        if "max.window_end" in files.column_names:
-            last = pc.greater(
-                files.column("max.window_end"), pa.scalar(span.after - _STATISTIC, tables.TIMESTAMP)
-            )
-            wanted = pc.and_(wanted, pc.fill_null(last, True))
-    if span.until is not None:
-        wanted = pc.and_(wanted, pc.less_equal(files.column("partition.day"), last_day(span.until)))
-        if "min.window_end" in files.column_names:
-            first = pc.less_equal(files.column("min.window_end"), pa.scalar(span.until, tables.TIMESTAMP))
-            wanted = pc.and_(wanted, pc.fill_null(first, True))
-    return bool(pc.any(wanted).as_py())
 
 
 def first_day(after: datetime) -> date:

@@ -117,7 +117,7 @@ def test_two_pipelines_and_a_ui_at_once_on_one_warehouse_and_sigterm_ends_them(t
     """One pipeline has the warehouse and is stopped when it has published, the other is refused by name; the pages show
     the run that comes after them, and no other goes on. What a stop leaves after each other write is tested above.
     """
-    command, write = pipeline_of(tmp_path), "append:trend_aggregates"
+    command, write = pipeline_of(tmp_path), "replace:trend_aggregates"
     with serving(tmp_path / "log", "--warehouse", str(tmp_path / "warehouse")) as ui:
         address, processes = address_of(ui), session_of(ui.pid)
         both = [started("SIGTERM", write, command) for _ in range(2)]

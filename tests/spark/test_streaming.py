@@ -172,14 +172,14 @@ def test_events_that_come_late_for_a_day_that_goes_on_make_all_of_it_stale(
 WIDE = tuple(f"replace:{name}" for name in ("test__rising", "test__pairs", "test__all"))
 WRITES = (
     *("append:events", "append:ingested_files", "append:computed_aggregates", "replace:sharing_decisions"),
-    *("append:trend_aggregates", *WIDE, "replace:computed_partitions", "replace:stream_progress"),
+    *("replace:trend_aggregates", *WIDE, "replace:computed_partitions", "replace:stream_progress"),
     "replace:run_metrics",
 )
 """What a micro-batch that gives out windows writes, once all tables are there."""
 OFTEN = {
     "append:events",
     "append:computed_aggregates",
-    "append:trend_aggregates",
+    "replace:trend_aggregates",
     "replace:computed_partitions",
 }
 

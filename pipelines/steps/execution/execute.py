@@ -41,10 +41,10 @@ from pipelines.steps.ingestion.ingest import no_events
 from pipelines.steps.ingestion.ledger import Ledger, remove_killed_ingests
 from pipelines.steps.layout import Layout
 from pipelines.steps.progress import watched
-from pipelines.steps.slices import any_results, first_day, last_day, results_filter, results_of
+from pipelines.steps.slices import first_day, last_day, results_filter, results_of
 from resources import tables
 from resources.data_files import NEW_FILES, FileWriter
-from resources.warehouse import DataFile, Warehouse
+from resources.warehouse import MOST_HERE, DataFile, Warehouse
 
 MOST_FILES = 64
 """That one execution may write before Spark brings the rows of a day together first."""
@@ -147,9 +147,14 @@ def _compute(
     with watched(spark, "execute", sum(file.rows for file in read)):
         files = _run(events, shared, reports, labels, writer, spread=spread)
         # Two commits: `forget_computed` has seen to it that a run which dies between them is made good.
-        if any_results(warehouse, tables.COMPUTED, settings.workload.name, settings.span):
-            stale = results_of(settings.workload.name, settings.span, but=kept)
-            warehouse.delete(spark, tables.COMPUTED.name, stale)
+        stale = results_filter(settings.workload.name, settings.span, but=kept)
+        beside = warehouse.rows_beside(tables.COMPUTED.name, stale)
+        if beside:
+            where = results_of(settings.workload.name, settings.span, but=kept)
+            if beside <= MOST_HERE:
+                warehouse.delete_here(spark, tables.COMPUTED, where, stale)
+            else:
+                warehouse.delete(spark, tables.COMPUTED.name, where)
         warehouse.add_files(files, tables.COMPUTED)
     return reports.all
 
