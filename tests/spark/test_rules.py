@@ -502,12 +502,16 @@ def test_few_rows_and_many_are_judged_alike(spark):
         RowRule("mostly", "", "x >= 0", mostly=0.6),
         RowRule("hardly", "", "x >= 0", mostly=0.9),
     ]
-    for rows in (table, table.slice(0, 1), table.slice(0, 0)):
+    for rows in (table, table.slice(0, 0)):
         frame = values(spark, rows)
         found, of_values = (run_rules(frame, "rows", rules, few=few) for few in (False, True))
         assert found == of_values
-    found, _ = (run_rules(values(spark, table), "rows", rules, few=few) for few in (False, True))
-    assert {one.rule for one in found if one.passed} == {"k unique", "k+x unique", "type of k", "mostly"}
+        passed = {one.rule for one in found if one.passed}
+        assert passed == (
+            {"k unique", "k+x unique", "type of k", "mostly"}
+            if rows.num_rows
+            else {one.name for one in rules} - {"type of x"}
+        )
 
 
 def test_rules_on_contents_and_files_turn_red_alone(spark):
