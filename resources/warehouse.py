@@ -85,6 +85,8 @@ class DataFile:
     last: datetime | None = None
     extremes: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     """By columns of `_TOLD` without NULLs, as far as there are statistics."""
+    logged: str = ""
+    """The path as the log of the table has it."""
 
     def known(self, schema: pa.Schema) -> pc.Expression:
         """What all rows of the file have in common: Delta asks no writer to keep partition values in the files. By the
@@ -173,11 +175,13 @@ class Warehouse:
         return self._files_of(table, self.open(table, version))
 
     def rows_beside(self, table: str, where: pc.Expression) -> int:
-        """How many rows the files have that may hold such rows, as far as the log of the table says; 0 without table."""
+        """How many rows the files have that may hold such rows, as far as the log of the table says: 0 if there is none,
+        more than `MOST_HERE` where the log does not tell.
+        """
         if not self.exists(table):
             return 0
         found = self.open(table)
-        return sum(file.rows for file in self._files_with(table, found, where))
+        return sum(file.rows or MOST_HERE + 1 for file in self._files_with(table, found, where))
 
     def _files_with(
         self, table: str, found: deltalake.DeltaTable, where: pc.Expression
@@ -205,7 +209,7 @@ class Warehouse:
         first, last = row.get("min.event_time"), row.get("max.event_time")
         if last is not None:
             last += timedelta(milliseconds=1)  # statistics of Delta are cut to milliseconds
-        return DataFile(path, rows, size, partition, *ingests, first, last, _extremes(row))
+        return DataFile(path, rows, size, partition, *ingests, first, last, _extremes(row), row["path"])
 
     def read(self, spark: SparkSession, table: str, version: int | None = None) -> DataFrame:
         """The table as a Spark frame, of a version or the latest."""
@@ -298,14 +302,12 @@ class Warehouse:
                 if last is not None and last > once[1]:
                     raise overtaken(table.name)
                 said.app_transactions = [Transaction(*once)]
-            self._exchange((), rows, table, said)
+            self._add(self._written(rows, table), table, said)
 
-    def _exchange(
-        self, removed: Sequence[DataFile], rows: pa.Table, table: Table, said: deltalake.CommitProperties
-    ) -> None:
-        """In one commit, remove these files and add these rows."""
-        written = FileWriter(self.location.below(table.name), table).write(rows.to_batches())
-        self._add(pa.Table.from_batches(written, NEW_FILES), table, said, removed)
+    def _written(self, rows: pa.Table, table: Table) -> pa.Table:
+        """Rows of `NEW_FILES` for the files that hold these rows."""
+        files = FileWriter(self.location.below(table.name), table).write(rows.to_batches())
+        return pa.Table.from_batches(files, NEW_FILES)
 
     def last_number(self, table: str, application: str) -> int | None:
         """The last number under which an application has written to a table with `once`."""
@@ -345,24 +347,28 @@ class Warehouse:
         if here is not None and self._is_as_declared(table, exactly=True):
             rows = _tested(frame, table)
             with self._commit_here("replace", table, where=where) as said:
-                removed, kept = self._without(table, here)
-                self._exchange(removed, pa.concat_tables([rows, *kept]), table, said)
+                self._exchange(rows, table, here, said)
             return
         writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", where)
         with self._commit(frame.sparkSession, "replace", table.name, where=where):
             writer.save(self.path_of(table.name))
 
-    def _without(self, table: Table, where: pc.Expression) -> tuple[list[DataFile], list[pa.Table]]:
-        """The files with such rows, and what else is in them."""
-        found = self.open(table.name)
-        schema, removed, kept = table.schema.remove_metadata(), [], []
+    def _exchange(
+        self, rows: pa.Table, table: Table, where: pc.Expression, said: deltalake.CommitProperties
+    ) -> None:
+        """In one commit, which is refused if another one has changed the same files: the files with rows of `where` go, and
+        these rows come with what else was in those files.
+        """
+        found, schema = self.open(table.name), table.schema.remove_metadata()
+        gone, kept = [], [rows]
         for file in self._files_with(table.name, found, where):
             stored = parquet([file.path], schema, known=[file.known(schema)]).to_table()
             rest = stored.filter(~where | where.is_null())
             if rest.num_rows < stored.num_rows:
-                removed.append(file)
+                gone.append(file)
                 kept.append(rest)
-        return removed, kept
+        if gone or rows.num_rows:
+            self._add(self._written(pa.concat_tables(kept), table), table, said, found, gone)
 
     def writer(self, spark: SparkSession, table: Table) -> FileWriter:
         """For tasks: writes files of the table, which is created if need be; `add_files` makes them part of it.
@@ -385,12 +391,13 @@ class Warehouse:
         files: pa.Table,
         table: Table,
         said: deltalake.CommitProperties,
-        removed: Sequence[DataFile] = (),
+        seen: deltalake.DeltaTable | None = None,
+        gone: Sequence[DataFile] = (),
     ) -> None:
-        found, place = self.open(table.name), f"{self.path_of(table.name)}/"
-        gone = [(one.path.removeprefix(place), one.partition, one.size) for one in removed]
+        """In one commit, add these files, and remove those of the version that was seen."""
+        found = seen or self.open(table.name)
         found.create_write_transaction(
-            [*remove_actions(gone), *add_actions(files)],
+            [*remove_actions([(one.logged, one.partition, one.size) for one in gone]), *add_actions(files)],
             "append",
             found.schema(),
             partition_by=list(table.partition),
@@ -454,9 +461,7 @@ class Warehouse:
             self.delete(spark, table.name, where)
             return
         with self._commit_here("delete", table, where=where) as said:
-            removed, kept = self._without(table, here)
-            if removed:
-                self._exchange(removed, pa.concat_tables(kept), table, said)
+            self._exchange(table.schema.remove_metadata().empty_table(), table, here, said)
 
     def delete(self, spark: SparkSession, table: str, condition: str) -> None:
         """Delete rows in one commit; `condition` is SQL of ours, never of a user."""
@@ -526,7 +531,8 @@ def _extremes(row: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
         if low is None or high is None or row.get(f"null_count.{name}") != 0:
             continue
         if isinstance(high, datetime):
-            low, high = pa.scalar(low, TIMESTAMP), pc.add(pa.scalar(high, TIMESTAMP), _CUT)
+            low = pc.subtract(pa.scalar(low, TIMESTAMP), _CUT)
+            high = pc.add(pa.scalar(high, TIMESTAMP), _CUT)
         found[name] = (low, high)
     return found
 

@@ -16,7 +16,9 @@ from resources import tables
 from resources.warehouse import DataFile, Warehouse, values
 
 FEW = 50_000
-"""Rows that pass this process."""
+"""Rows that pass this process,"""
+SMALL = 64 << 20
+"""in so many bytes of files."""
 
 Days = tuple[date | None, date | None]
 """The first and the last UTC day; None is without a bound."""
@@ -37,8 +39,8 @@ def events_of(
     spark: SparkSession, warehouse: Warehouse, days: Days = ALL_DAYS, since: datetime | None = None
 ) -> Rows:
     """The events of these days that came in after an ingest."""
-    files = warehouse.files("events")
-    if sum(one.rows for one in files if _may_hold(one, days, since)) <= FEW:
+    files = [one for one in warehouse.files("events") if _may_hold(one, days, since)]
+    if sum(one.rows or FEW + 1 for one in files) <= FEW and sum(one.size for one in files) <= SMALL:
         rows = warehouse.dataset("events").to_table(filter=_events_filter(days, since))
         return Rows(values(spark, rows), few=True)
     first, last = days

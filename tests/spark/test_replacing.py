@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from random import Random
 
@@ -13,7 +14,7 @@ from hamlet_core.errors import HamletError
 from pipelines.spans import Partition, Span
 from pipelines.steps.slices import results_filter, results_of
 from resources import tables
-from resources.warehouse import Warehouse, frame_of
+from resources.warehouse import MOST_HERE, Warehouse, frame_of
 from tests.spark.pipeline_cases import sorted_rows
 
 BEGIN = datetime(2026, 1, 5, tzinfo=UTC)
@@ -138,3 +139,30 @@ def test_a_column_of_somebody_else_is_kept(spark, tmp_path):
         ("v", 1.0, "x"),
         ("w", 2.0, None),
     ]
+
+
+def test_files_that_somebody_else_has_changed_meanwhile_are_not_replaced(spark, tmp_path, monkeypatch):
+    warehouse, name = Warehouse(tmp_path), tables.PUBLISHED.name
+    rows = [row("v", "q", 1, 1.0), row("w", "q", 1, 1.0)]
+    warehouse.append(frame_of(spark, rows, tables.PUBLISHED), tables.PUBLISHED)
+    written = Warehouse._written
+
+    def late(self: Warehouse, *given: object) -> object:
+        warehouse.delete(spark, name, "workload = 'v'")
+        return written(self, *given)
+
+    monkeypatch.setattr(Warehouse, "_written", late)
+    new = frame_of(spark, [row("w", "q", 1, 2.0)], tables.PUBLISHED)
+    with pytest.raises(HamletError, match="E528"):
+        warehouse.replace(new, tables.PUBLISHED, results_of("w"), here=results_filter("w"))
+    assert [(one["workload"], one["value"]) for one in stored(warehouse, name)] == [("w", 1.0)]
+
+
+def test_files_of_which_the_log_tells_nothing_may_hold_many_rows(spark, tmp_path, monkeypatch):
+    warehouse, name = Warehouse(tmp_path), tables.PUBLISHED.name
+    warehouse.append(frame_of(spark, [row("v", "q", 1, 1.0)], tables.PUBLISHED), tables.PUBLISHED)
+    assert warehouse.rows_beside(name, results_filter("w")) == 0
+    assert warehouse.rows_beside("nothing", results_filter("w")) == 0
+    silent = [replace(file, rows=0, extremes={}) for file in warehouse.files(name)]
+    monkeypatch.setattr(Warehouse, "_files_of", lambda *_: tuple(silent))
+    assert warehouse.rows_beside(name, results_filter("w")) > MOST_HERE
