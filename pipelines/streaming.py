@@ -30,6 +30,7 @@ from pipelines.steps.execution.computed import latest_ingest
 from pipelines.steps.execution.execute import ExecuteReport, recompute
 from pipelines.steps.ingestion.ingest import IngestReport, ingest
 from pipelines.steps.ingestion.ledger import Ledger
+from pipelines.steps.late import record_late
 from pipelines.steps.metrics import Metric, execute_metrics, ingest_metrics, write_metrics
 from pipelines.steps.planning import needs_of, plan_rows, write_plan
 from pipelines.steps.publication.publish import publish
@@ -105,6 +106,8 @@ def advance(
         run_id, ingested, watermark, span, {}, late_events(warehouse, before, after), seconds=0.0
     )
     metrics = ingest_metrics(ingested) if ingested is not None else ()
+    if known and latest_ingest(warehouse) != min(one.events_until for one in known.values()):
+        record_late(spark, warehouse, settings, known, run_id)
     if span is not None:
         part = replace(settings, span=span)
         began, report = _give(spark, warehouse, part, known, expectations, run_id)

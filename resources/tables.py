@@ -270,6 +270,29 @@ STREAMS = Table(
         ),
     ),
 )
+LATE = Table(
+    "events_late",
+    "Events that came to a stream when windows were given out which they belong to; they are in events, too.",
+    (
+        Column("workload", pa.string(), "name of the workload"),
+        Column("event_time", TIMESTAMP, "when the event happened, in UTC"),
+        Column("event_type", pa.string(), "its type"),
+        Column("source_file", pa.string(), "the file that brought it"),
+        Column("ingested_at", TIMESTAMP, "which ingest brought it; joins ingested_files"),
+        Column("watermark", TIMESTAMP, "windows that end no later were given out before it came"),
+        Column("queries", pa.string(), "those with such a window that it belongs to: `p, q`; empty: none"),
+        Column("first_window_end", TIMESTAMP, "end of the first of these windows; NULL: none"),
+        Column("last_window_end", TIMESTAMP, "end of the last of these windows; NULL: none"),
+        Column("workload_hash", pa.string(), "SHA-256 of the canonical text of the workload"),
+        Column("run_id", pa.string(), "the micro-batch that found it"),
+    ),
+    checks=(
+        known(
+            *("workload", "event_time", "event_type", "source_file", "ingested_at", "watermark", "queries"),
+            *("workload_hash", "run_id"),
+        ),
+    ),
+)
 PUBLISHED = Table(
     "trend_aggregates",
     "The result: one row per query, window, group and aggregate, checked.",
@@ -348,6 +371,7 @@ ALL = (
     COMPUTED,
     COMPUTED_PARTITIONS,
     STREAMS,
+    LATE,
     PUBLISHED,
     DECISIONS,
     METRICS,

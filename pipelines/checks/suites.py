@@ -109,7 +109,9 @@ def _impossible(frame: DataFrame, rule: Rule) -> str | None:
 def _passed(judged: DataFrame, name: str, rules: Sequence[Rule], *, few: bool) -> dict[str, bool]:
     """Whether each rule holds, by name. The type of a column is no matter of its rows: the frame tells it."""
     types = {field.name: type(field.dataType).__name__ for field in judged.schema}
-    passed = {rule.name: types[_place(rule.name)] in rule.classes for rule in rules if isinstance(rule, TypeRule)}
+    passed = {
+        rule.name: types[_place(rule.name)] in rule.classes for rule in rules if isinstance(rule, TypeRule)
+    }
     of_rows = [rule for rule in rules if not isinstance(rule, TypeRule)]
     if of_rows:
         passed |= _validate(_values(judged, of_rows) if few else judged, name, of_rows)

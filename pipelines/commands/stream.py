@@ -92,7 +92,7 @@ def stream(
     once it is final, checked, in the table trend_aggregates.
 
     The file WORKLOAD is read again for every micro-batch: queries that are new answer from the next windows on. Events
-    that come too late are counted, and `hamlet pipeline` over the same warehouse computes their windows anew.
+    that come too late are in the table events_late, and `hamlet pipeline` over the same warehouse computes their windows anew.
     """
     # Whatever can be refused is refused before Spark starts.
     execute = execute_options(engine, policy, cost_model, choice, arithmetic)
@@ -187,7 +187,9 @@ def _tell(found: MicroBatch) -> None:
     if found.began:
         parts.append(f"{', '.join(found.began)} begin")
     if found.late:
-        parts.append(f"{found.late:,} events came too late: `hamlet pipeline` computes their windows anew")
+        parts.append(
+            f"{found.late:,} events came too late (events_late): `hamlet pipeline` computes their windows anew"
+        )
     rows = sum(found.rows.values())
     parts.append(f"{rows:,} rows; {_up_to(found)}" if found.given is not None else "no window is final yet")
     fields = {"step": "stream", "rows": rows, "late": found.late, "watermark": found.watermark}

@@ -71,6 +71,7 @@ LAYERS = {
         ("execution",),
         ("publication",),
         ("maintenance", "metrics", "planning", "watermark"),
+        ("late",),
     ),
 }
 

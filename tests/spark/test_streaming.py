@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -22,12 +22,13 @@ from pyspark.sql import SparkSession
 
 from pipelines import streaming
 from pipelines.settings import JobSettings, NamedWorkload
-from pipelines.spans import Partition, Span
+from pipelines.spans import EPOCH, Partition, Span
 from pipelines.steps.execution.computed import Computed, missing
 from pipelines.steps.execution.execute import ExecuteReport, execute
 from pipelines.steps.ingestion.ingest import Needs, ingest
 from pipelines.steps.publication import wide
 from pipelines.steps.publication.publish import publish
+from pipelines.steps.watermark import Position, positions
 from pipelines.streaming import MicroBatch, RedCheck, advance
 from resources import warehouse as warehouse_module
 from resources.warehouse import Warehouse
@@ -137,7 +138,7 @@ def test_events_that_come_too_late_are_told_and_the_batch_job_repairs_their_days
     twins = pa.concat_tables([late, late.set_column(0, "time", pa.array([31]))])
     write_csv(twins.set_column(1, "type", pa.array(["A", "B"])), Path(one.settings.source.path) / "late.csv")
     told = advance(spark, one.settings, LATENESS)
-    assert told.late == 2
+    assert told.late == one.warehouse.rows("events_late").num_rows == 2
     one.bring(2)
     assert advance(spark, one.settings, LATENESS).late == 0
     assert published(one.warehouse) != one.final(), "the windows of the late events were given out before"
@@ -146,6 +147,69 @@ def test_events_that_come_too_late_are_told_and_the_batch_job_repairs_their_days
     execute(spark, one.warehouse, days, "batch")
     publish(spark, one.warehouse, "test", days.span)
     assert published(one.warehouse) == one.final()
+
+
+def test_late_events_are_kept_with_the_windows_that_they_would_have_touched(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against all windows one by one; also where the micro-batch is killed and does it again."""
+    one, draw = arriving(tmp_path, 3), Random(5)
+    for number in range(2):
+        one.bring(number)
+        advance(spark, one.settings, LATENESS)
+    known = positions(one.warehouse, "test")
+    (watermark,) = {position.watermark for position in known.values()}
+    passed = int(watermark.timestamp())
+    times = [draw.randrange(passed + 30) for _ in range(60)]
+    like = one.parts[0].take([0] * len(times))
+    late = like.set_column(0, "time", pa.array(times))
+    write_csv(
+        late.set_column(1, "type", pa.array(draw.choices("ABCX", k=len(times)))),
+        Path(one.settings.source.path) / "late.csv",
+    )
+
+    def die(write: str) -> None:
+        if write == "replace:events_late":
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(warehouse_module, "passed", die)
+        with pytest.raises(Killed):
+            advance(spark, one.settings, LATENESS)
+    advance(spark, one.settings, LATENESS)
+    found = one.warehouse.rows("events_late").to_pylist()
+    assert sorted(int(row["event_time"].timestamp()) for row in found) == sorted(
+        time for time in times if time < passed
+    )
+    for row in found:
+        ends = dict(_given_with(one.settings, known, row["event_time"], row["event_type"]))
+        assert row["queries"] == ", ".join(ends), row
+        assert row["first_window_end"] == min((min(one) for one in ends.values()), default=None), row
+        assert row["last_window_end"] == max((max(one) for one in ends.values()), default=None), row
+        assert (row["workload"], row["watermark"], row["source_file"]) == ("test", watermark, "late.csv")
+    assert len({row["queries"] for row in found}) > 2
+    version = one.warehouse.version("events_late")
+    one.bring(2)
+    advance(spark, one.settings, LATENESS)
+    assert one.warehouse.version("events_late") == version, "told once"
+
+
+def _given_with(
+    settings: JobSettings, known: Mapping[str, Position], time: datetime, kind: str
+) -> Iterator[tuple[str, list[datetime]]]:
+    """The queries that read such an event, with the ends of their given windows that have it."""
+    tick, moment = timedelta(microseconds=1), int(time.timestamp() * 1_000_000)
+    for plan in settings.workload.plans:
+        starts = [
+            start
+            for start in range(-plan.within // plan.slide * plan.slide, moment + 1, plan.slide)
+            if moment < start + plan.within
+        ]
+        ends = [EPOCH + (start + plan.within) * tick for start in starts]
+        own = known[plan.name]
+        given = [end for end in ends if own.began < end <= own.watermark]
+        if kind in plan.types and given:
+            yield plan.name, given
 
 
 def test_events_that_come_late_for_a_day_that_goes_on_make_all_of_it_stale(

@@ -171,16 +171,26 @@ def latest_ingest(warehouse: Warehouse) -> datetime | None:
     return latest
 
 
-def _reads(plan: QueryPlan, origin: int, partition: Partition, begins: np.ndarray, ends: np.ndarray) -> bool:
-    """Whether a window of the partition has a moment of one of these spans, in microseconds from the epoch."""
-    if partition.after is None and partition.until is None:
-        return bool(len(begins))
+def windows_with(
+    plan: QueryPlan, origin: int, partition: Partition, begins: np.ndarray, ends: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The first and the last window of a partition that has a moment of each of these spans, in microseconds from the epoch:
+    window k is that which starts at origin + k * slide. There is none where the last comes before the first.
+    """
     spec = WindowSpec(plan.within, plan.slide, origin)
     first, last = (begins - origin - spec.within) // spec.slide + 1, (ends - origin) // spec.slide
     if partition.after is not None:
         first = np.maximum(first, (microseconds(partition.after) - spec.within - origin) // spec.slide + 1)
     if partition.until is not None:
         last = np.minimum(last, (microseconds(partition.until) - spec.within - origin) // spec.slide)
+    return first, last
+
+
+def _reads(plan: QueryPlan, origin: int, partition: Partition, begins: np.ndarray, ends: np.ndarray) -> bool:
+    """Whether a window of the partition has a moment of one of these spans."""
+    if partition.after is None and partition.until is None:
+        return bool(len(begins))
+    first, last = windows_with(plan, origin, partition, begins, ends)
     return bool(np.any(first <= last))
 
 
