@@ -24,9 +24,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import coalesce, expr, lit
 
-from resources.data_files import NEW_FILES, FileWriter, add_actions, parquet, remove_actions, remove_begun_log
+from resources.data_files import (
+    NEW_FILES,
+    FileWriter,
+    add_actions,
+    first_damaged,
+    parquet,
+    remove_actions,
+    remove_begun_log,
+)
 from resources.delta_errors import explained, explained_by_delta_rs, overtaken, refused_row
-from resources.failures import require_room
+from resources.failures import damaged_file, require_room
 from resources.migrations import CONSTRAINT, Stored, pending, properties_of, refuse_newer, refuse_other
 from resources.provenance import USER_METADATA, Provenance
 from resources.sql import equal, literal, quoted
@@ -152,9 +160,31 @@ class Warehouse:
         """The columns of a table as Arrow types."""
         return pa.schema(self.open(table).schema().to_arrow())
 
-    def rows(self, table: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """A small table as Arrow."""
-        return self.dataset(table).to_table(columns=list(columns) if columns else None)
+    def rows(
+        self, table: str, columns: Sequence[str] | None = None, where: pc.Expression | None = None
+    ) -> pa.Table:
+        """Few rows of a table as Arrow. Raises WarehouseError E514 for a data file that cannot be read."""
+        with self._damage_named(table):
+            return self.dataset(table).to_table(columns=list(columns) if columns else None, filter=where)
+
+    def count_where(self, table: str, where: pc.Expression) -> int:
+        """The number of such rows. Raises as `rows`."""
+        with self._damage_named(table):
+            return int(self.dataset(table).count_rows(filter=where))
+
+    @contextlib.contextmanager
+    def _damage_named(self, table: str) -> Iterator[None]:
+        """Arrow tells of the pages of a file that they cannot be read, and not of which."""
+        try:
+            yield
+        except PermissionError:
+            raise
+        except (pa.ArrowException, OSError) as failure:
+            folder = self.location.local
+            damaged = first_damaged(one.path for one in self.files(table)) if folder is not None else None
+            if folder is None or damaged is None:
+                raise
+            raise damaged_file(folder / table, damaged) from failure
 
     def dataset(self, table: str, version: int | None = None) -> ds.Dataset:
         """The table as an Arrow data set over its live files, of a version or the latest.
@@ -362,7 +392,8 @@ class Warehouse:
         found, schema = self.open(table.name), table.schema.remove_metadata()
         gone, kept = [], [rows]
         for file in self._files_with(table.name, found, where):
-            stored = parquet([file.path], schema, known=[file.known(schema)]).to_table()
+            with self._damage_named(table.name):
+                stored = parquet([file.path], schema, known=[file.known(schema)]).to_table()
             rest = stored.filter(~where | where.is_null())
             if rest.num_rows < stored.num_rows:
                 gone.append(file)

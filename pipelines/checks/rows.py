@@ -41,7 +41,7 @@ def events_of(
     """The events of these days that came in after an ingest."""
     files = [one for one in warehouse.files("events") if _may_hold(one, days, since)]
     if sum(one.rows or FEW + 1 for one in files) <= FEW and sum(one.size for one in files) <= SMALL:
-        rows = warehouse.dataset("events").to_table(filter=_events_filter(days, since))
+        rows = warehouse.rows("events", where=_events_filter(days, since))
         return Rows(values(spark, rows), few=True)
     first, last = days
     events = warehouse.read(spark, "events")
@@ -56,10 +56,10 @@ def events_of(
 
 def computed_of(spark: SparkSession, warehouse: Warehouse, workload: str, span: Span) -> tuple[Rows, int]:
     """The computed rows of a workload whose windows end in a span, and how many they are."""
-    stored, wanted = warehouse.dataset(tables.COMPUTED.name), results_filter(workload, span)
-    count = stored.count_rows(filter=wanted)
+    wanted = results_filter(workload, span)
+    count = warehouse.count_where(tables.COMPUTED.name, wanted)
     if count <= FEW:
-        return Rows(values(spark, stored.to_table(filter=wanted)), few=True), count
+        return Rows(values(spark, warehouse.rows(tables.COMPUTED.name, where=wanted)), few=True), count
     rows = warehouse.read(spark, tables.COMPUTED.name).where(results_of(workload, span))
     return Rows(rows, few=False), count
 

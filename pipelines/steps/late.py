@@ -63,8 +63,9 @@ def _arrived(warehouse: Warehouse, since: datetime, passed: datetime) -> pa.Tabl
     late = (pc.field("ingested_at") > pa.scalar(since, tables.TIMESTAMP)) & (
         pc.field("event_time") < pa.scalar(passed, tables.TIMESTAMP)
     )
-    found: pa.Table = warehouse.dataset("events").to_table(columns=list(_COLUMNS), filter=late)
-    return found.sort_by([("event_time", "ascending"), ("event_type", "ascending")])
+    return warehouse.rows("events", _COLUMNS, late).sort_by(
+        [("event_time", "ascending"), ("event_type", "ascending")]
+    )
 
 
 def _told(warehouse: Warehouse, rows: pa.Table, workload: str, since: datetime) -> bool:
@@ -75,7 +76,7 @@ def _told(warehouse: Warehouse, rows: pa.Table, workload: str, since: datetime) 
         pc.field("ingested_at") > pa.scalar(since, tables.TIMESTAMP)
     )
     names = [name for name in rows.column_names if name not in ("workload_hash", "run_id")]
-    stored = warehouse.dataset(tables.LATE.name).to_table(columns=names, filter=wanted)
+    stored = warehouse.rows(tables.LATE.name, names, wanted)
     order = [(name, "ascending") for name in names]
     return bool(
         stored.cast(rows.select(names).schema).sort_by(order).equals(rows.select(names).sort_by(order))

@@ -233,6 +233,33 @@ def test_events_that_come_late_for_a_day_that_goes_on_make_all_of_it_stale(
     assert [(row["query"], row["exact"]) for row in published(warehouse)] == [("q", "2")] + [("q", "1")] * 3
 
 
+def test_late_events_are_told_once_whether_or_not_windows_are_given_out(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = settings_for(
+        tmp_path / "inbox", tmp_path / "warehouse", text="q: RETURN COUNT(*) PATTERN B WITHIN 10 s"
+    )
+    Path(settings.source.path).mkdir()
+    warehouse, found = Warehouse(settings.warehouse), []
+    for number, times in enumerate(([1, 100], [2], [3, 79], [80], [4, 300])):
+        rows = pa.table({"time": times, "type": ["B"] * len(times)})
+        write_csv(rows, Path(settings.source.path) / f"{number}.csv")
+        batch = advance(spark, settings, LATENESS)
+        stored = (
+            warehouse.rows("events_late").to_pylist() if warehouse.exists("events_late") else list[dict]()
+        )
+        late = sorted((int(row["event_time"].timestamp()), row["queries"]) for row in stored)
+        found.append((batch.given is not None, batch.late, late))
+    told = [(2, "q"), (3, "q"), (4, "q"), (79, "q")]
+    assert found == [
+        (True, 0, []),
+        (False, 1, told[:1]),
+        (False, 2, [*told[:2], told[3]]),
+        (False, 0, [*told[:2], told[3]]),
+        (True, 1, told),
+    ]
+
+
 WIDE = tuple(f"replace:{name}" for name in ("test__rising", "test__pairs", "test__all"))
 WRITES = (
     *("append:events", "append:ingested_files", "append:computed_aggregates", "replace:sharing_decisions"),

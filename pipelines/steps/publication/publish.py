@@ -13,11 +13,11 @@ from resources.warehouse import MOST_HERE, Warehouse, values
 def publish(spark: SparkSession, warehouse: Warehouse, workload: str, span: Span = Span()) -> int:
     """Replace the published rows of the workload's windows in the span by the computed ones, in one commit; their number."""
     where, mine = results_of(workload, span), results_filter(workload, span)
-    computed = warehouse.dataset(tables.COMPUTED.name)
-    if computed.count_rows(filter=mine) + warehouse.rows_beside(tables.PUBLISHED.name, mine) <= MOST_HERE:
-        rows = values(spark, computed.to_table(filter=mine))
+    count = warehouse.count_where(tables.COMPUTED.name, mine)
+    if count + warehouse.rows_beside(tables.PUBLISHED.name, mine) <= MOST_HERE:
+        rows = values(spark, warehouse.rows(tables.COMPUTED.name, where=mine))
         warehouse.replace(rows, tables.PUBLISHED, where, here=mine)
     else:
         rows = warehouse.read(spark, tables.COMPUTED.name).where(where)
         warehouse.replace(rows.hint("rebalance", "day"), tables.PUBLISHED, where)
-    return int(warehouse.dataset(tables.PUBLISHED.name).count_rows(filter=mine))
+    return warehouse.count_where(tables.PUBLISHED.name, mine)
