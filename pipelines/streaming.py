@@ -39,7 +39,6 @@ from pipelines.steps.watermark import (
     Position,
     forget_others,
     last_event,
-    late_events,
     next_span,
     positions,
     record,
@@ -102,12 +101,11 @@ def advance(
         return MicroBatch(run_id, ingested, None, None, {}, 0, time.monotonic() - started)
     watermark = latest - lateness if after is None else max(after, latest - lateness)
     span = next_span(warehouse.files("events"), after, watermark)
-    batch = MicroBatch(
-        run_id, ingested, watermark, span, {}, late_events(warehouse, before, after), seconds=0.0
-    )
-    metrics = ingest_metrics(ingested) if ingested is not None else ()
+    late = 0
     if known and latest_ingest(warehouse) != min(one.events_until for one in known.values()):
-        record_late(spark, warehouse, settings, known, run_id)
+        late = record_late(spark, warehouse, settings, known, run_id, before)
+    batch = MicroBatch(run_id, ingested, watermark, span, {}, late, seconds=0.0)
+    metrics = ingest_metrics(ingested) if ingested is not None else ()
     if span is not None:
         part = replace(settings, span=span)
         began, report = _give(spark, warehouse, part, known, expectations, run_id)

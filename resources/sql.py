@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 
 def equal(**values: str) -> str:
     """The SQL condition that columns have these texts.
@@ -28,6 +30,15 @@ def quoted(name: str) -> str:
     '`a``b`'
     """
     return "`" + name.replace("`", "``") + "`"
+
+
+def moment(when: datetime) -> str:
+    """A time as delta-rs reads it between quotes.
+
+    >>> moment(datetime(2026, 1, 5, 1, tzinfo=UTC))
+    '2026-01-05T01:00:00.000000Z'
+    """
+    return when.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def equal_values(**values: str) -> str:

@@ -61,10 +61,10 @@ WRITER_OF_CHECKS = "3"
 """The version of Delta's protocol that a writer must know where there are CHECK constraints."""
 
 _RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
-_TOLD = ("workload", "window_end", "ingested_at")
-"""Columns by whose extremes a scan leaves files out."""
-_CUT = pa.scalar(1000, pa.duration("us"))
-"""Statistics of Delta are cut to milliseconds."""
+_TOLD = {"workload": 0, "window_end": 1000, "ingested_at": 0}
+"""Columns by whose extremes a scan leaves files out, and by how many microseconds these may be wrong: Delta cuts times to
+milliseconds, and ingests have whole ones.
+"""
 MOST_HERE = 100_000
 """Rows that pass this process instead of being written by Spark, which takes seconds for a few."""
 
@@ -208,14 +208,14 @@ class Warehouse:
         """How many rows the files have that may hold such rows, as far as the log of the table says: 0 if there is none,
         more than `MOST_HERE` where the log does not tell.
         """
-        if not self.exists(table):
-            return 0
-        found = self.open(table)
-        return sum(file.rows or MOST_HERE + 1 for file in self._files_with(table, found, where))
+        found = self.files_with(table, where) if self.exists(table) else ()
+        return sum(file.rows or MOST_HERE + 1 for file in found)
 
-    def _files_with(
-        self, table: str, found: deltalake.DeltaTable, where: pc.Expression
+    def files_with(
+        self, table: str, where: pc.Expression | None, seen: deltalake.DeltaTable | None = None
     ) -> tuple[DataFile, ...]:
+        """The data files, of a version that was seen or the latest, that may hold such rows, as far as the log tells."""
+        found = seen or self.open(table)
         files, schema = self._files_of(table, found), pa.schema(found.schema().to_arrow())
         stored = parquet([one.path for one in files], schema, known=[one.known(schema) for one in files])
         wanted = {fragment.path for fragment in stored.get_fragments(where)} if files else set()
@@ -391,7 +391,7 @@ class Warehouse:
         """
         found, schema = self.open(table.name), table.schema.remove_metadata()
         gone, kept = [], [rows]
-        for file in self._files_with(table.name, found, where):
+        for file in self.files_with(table.name, where, found):
             with self._damage_named(table.name):
                 stored = parquet([file.path], schema, known=[file.known(schema)]).to_table()
             rest = stored.filter(~where | where.is_null())
@@ -557,13 +557,14 @@ def _tested(frame: DataFrame, table: Table) -> pa.Table:
 def _extremes(row: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """What the log says of the values of a file, by column."""
     found = {}
-    for name in _TOLD:
+    for name, wrong in _TOLD.items():
         low, high = row.get(f"min.{name}"), row.get(f"max.{name}")
         if low is None or high is None or row.get(f"null_count.{name}") != 0:
             continue
         if isinstance(high, datetime):
-            low = pc.subtract(pa.scalar(low, TIMESTAMP), _CUT)
-            high = pc.add(pa.scalar(high, TIMESTAMP), _CUT)
+            slack = pa.scalar(wrong, pa.duration("us"))
+            low = pc.subtract(pa.scalar(low, TIMESTAMP), slack)
+            high = pc.add(pa.scalar(high, TIMESTAMP), slack)
         found[name] = (low, high)
     return found
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import reduce
+from operator import and_
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +15,7 @@ from pyspark.sql.functions import col, lit
 from pipelines.spans import Span
 from pipelines.steps.slices import results_filter, results_of
 from resources import tables
-from resources.warehouse import DataFile, Warehouse, values
+from resources.warehouse import Warehouse, values
 
 FEW = 50_000
 """Rows that pass this process,"""
@@ -39,9 +41,10 @@ def events_of(
     spark: SparkSession, warehouse: Warehouse, days: Days = ALL_DAYS, since: datetime | None = None
 ) -> Rows:
     """The events of these days that came in after an ingest."""
-    files = [one for one in warehouse.files("events") if _may_hold(one, days, since)]
+    wanted = _events_filter(days, since)
+    files = warehouse.files_with("events", wanted)
     if sum(one.rows or FEW + 1 for one in files) <= FEW and sum(one.size for one in files) <= SMALL:
-        rows = warehouse.rows("events", where=_events_filter(days, since))
+        rows = warehouse.rows("events", where=wanted)
         return Rows(values(spark, rows), few=True)
     first, last = days
     events = warehouse.read(spark, "events")
@@ -64,24 +67,13 @@ def computed_of(spark: SparkSession, warehouse: Warehouse, workload: str, span: 
     return Rows(rows, few=False), count
 
 
-def _may_hold(file: DataFile, days: Days, since: datetime | None) -> bool:
-    """Whether a file may hold such events, as far as the log of the table says."""
-    first, last = days
-    day = date.fromisoformat(file.partition["day"]) if "day" in file.partition else None
-    if day is not None and ((first is not None and day < first) or (last is not None and day > last)):
-        return False
-    return since is None or file.newest is None or file.newest > since
-
-
 def _events_filter(days: Days, since: datetime | None) -> pc.Expression | None:
     first, last = days
-    bounds = [
-        pc.field("day") >= pa.scalar(first) if first is not None else None,
-        pc.field("day") <= pa.scalar(last) if last is not None else None,
-        pc.field("ingested_at") > pa.scalar(since, tables.TIMESTAMP) if since is not None else None,
-    ]
-    wanted = None
-    for one in bounds:
-        if one is not None:
-            wanted = one if wanted is None else wanted & one
-    return wanted
+    bounds = []
+    if first is not None:
+        bounds.append(pc.field("day") >= pa.scalar(first))
+    if last is not None:
+        bounds.append(pc.field("day") <= pa.scalar(last))
+    if since is not None:
+        bounds.append(pc.field("ingested_at") > pa.scalar(since, tables.TIMESTAMP))
+    return reduce(and_, bounds) if bounds else None

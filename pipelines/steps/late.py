@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from pipelines.spans import Partition
 from pipelines.steps.execution.computed import query_hash, windows_with
 from pipelines.steps.watermark import Position
 from resources import tables
-from resources.sql import equal_values
+from resources.sql import equal_values, moment
 from resources.warehouse import Warehouse
 
 _COLUMNS = ("event_time", "event_type", "source_file", "ingested_at")
@@ -29,9 +29,10 @@ def record_late(
     settings: JobSettings,
     known: Mapping[str, Position],
     run_id: str,
-) -> pa.Table:
+    before: datetime | None,
+) -> int:
     """Write which events came in too late since the last micro-batch that gave out windows, and which of the windows given
-    out they belong to; the rows of `events_late`. To write them again changes nothing.
+    out they belong to; how many of them came in after the ingest `before`. To write them again changes nothing.
     """
     workload = settings.workload
     since = min(one.events_until for one in known.values())
@@ -52,10 +53,13 @@ def record_late(
     schema = tables.LATE.schema.remove_metadata()
     rows = pa.table({name: values[name] for name in schema.names}).cast(schema)
     if not _told(warehouse, rows, workload.name, since):
-        moment = since.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-        where = f"{equal_values(workload=workload.name)} AND ingested_at > '{moment}'"
+        where = f"{equal_values(workload=workload.name)} AND ingested_at > '{moment(since)}'"
         warehouse.replace_rows(spark, rows, tables.LATE, where)
-    return rows
+    if before is None:
+        return count
+    return int(
+        pc.sum(pc.greater(rows.column("ingested_at"), pa.scalar(before, tables.TIMESTAMP))).as_py() or 0
+    )
 
 
 def _arrived(warehouse: Warehouse, since: datetime, passed: datetime) -> pa.Table:
@@ -63,9 +67,7 @@ def _arrived(warehouse: Warehouse, since: datetime, passed: datetime) -> pa.Tabl
     late = (pc.field("ingested_at") > pa.scalar(since, tables.TIMESTAMP)) & (
         pc.field("event_time") < pa.scalar(passed, tables.TIMESTAMP)
     )
-    return warehouse.rows("events", _COLUMNS, late).sort_by(
-        [("event_time", "ascending"), ("event_type", "ascending")]
-    )
+    return warehouse.rows("events", _COLUMNS, late)
 
 
 def _told(warehouse: Warehouse, rows: pa.Table, workload: str, since: datetime) -> bool:

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from hamlet_core.errors import InvariantError
 from pipelines.settings import JobSettings
 from pipelines.spans import EPOCH, Partition, Span
-from pipelines.steps.execution.computed import Computed, Entry, files_since, late_entries, query_hash
+from pipelines.steps.execution.computed import Computed, Entry, late_entries, query_hash
 from resources import tables
 from resources.data_files import parquet
 from resources.sql import equal_values, standard_literal
@@ -119,15 +118,6 @@ def with_late(
     ]
     touched = {entry.query for entry in late_entries(warehouse, settings, given)}
     return {name: replace(one, late=one.watermark) if name in touched else one for name, one in kept.items()}
-
-
-def late_events(warehouse: Warehouse, since: datetime | None, passed: datetime | None) -> int:
-    """How many events came in after the ingest `since` that are earlier than the watermark had `passed`."""
-    if since is None or passed is None:
-        return 0
-    new = parquet(files_since(warehouse, since), warehouse.schema("events"))
-    wanted = pc.field("ingested_at") > pa.scalar(since, tables.TIMESTAMP)
-    return int(new.count_rows(filter=wanted & (pc.field("event_time") < pa.scalar(passed, tables.TIMESTAMP))))
 
 
 def forget_others(warehouse: Warehouse, workload: str, span: Span) -> None:

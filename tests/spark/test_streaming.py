@@ -82,6 +82,15 @@ def arriving(folder: Path, parts: int, seed: int = 1, rows: int = 300, text: str
     return Arriving(settings, tuple(table.slice(a, b - a) for a, b in pairwise(cuts)))
 
 
+def asking_one(folder: Path) -> JobSettings:
+    """Of a stream that counts events of one type in windows of ten seconds."""
+    settings = settings_for(
+        folder / "inbox", folder / "warehouse", text="q: RETURN COUNT(*) PATTERN B WITHIN 10 s"
+    )
+    Path(settings.source.path).mkdir()
+    return settings
+
+
 def published(warehouse: Warehouse) -> list[dict[str, object]]:
     return table_rows(warehouse, "trend_aggregates")
 
@@ -215,10 +224,7 @@ def _given_with(
 def test_events_that_come_late_for_a_day_that_goes_on_make_all_of_it_stale(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    settings = settings_for(
-        tmp_path / "inbox", tmp_path / "warehouse", text="q: RETURN COUNT(*) PATTERN B WITHIN 10 s"
-    )
-    Path(settings.source.path).mkdir()
+    settings = asking_one(tmp_path)
     names = ("early", "late", "later")
     for name, times in zip(names, ([1, 100], [2, 200], [86_400, 90_000]), strict=True):
         rows = pa.table({"time": times, "type": ["B"] * len(times)})
@@ -236,10 +242,7 @@ def test_events_that_come_late_for_a_day_that_goes_on_make_all_of_it_stale(
 def test_late_events_are_told_once_whether_or_not_windows_are_given_out(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    settings = settings_for(
-        tmp_path / "inbox", tmp_path / "warehouse", text="q: RETURN COUNT(*) PATTERN B WITHIN 10 s"
-    )
-    Path(settings.source.path).mkdir()
+    settings = asking_one(tmp_path)
     warehouse, found = Warehouse(settings.warehouse), []
     for number, times in enumerate(([1, 100], [2], [3, 79], [80], [4, 300])):
         rows = pa.table({"time": times, "type": ["B"] * len(times)})

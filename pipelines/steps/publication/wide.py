@@ -6,7 +6,6 @@ A wide table is its query's part of `trend_aggregates`, turned on its side, and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 
 import deltalake
 import pyarrow as pa
@@ -19,6 +18,7 @@ from pipelines.steps.publication.shape import wide_shapes
 from pipelines.steps.slices import results_filter
 from pipelines.wide import WideShape, widened
 from resources import tables
+from resources.sql import moment
 from resources.tables import Table
 from resources.warehouse import Warehouse, passed
 
@@ -127,9 +127,5 @@ def _left_behind(warehouse: Warehouse, workload: str, shapes: Sequence[WideShape
 def _condition(span: Span) -> str | None:
     """The windows of the span as SQL of delta-rs; only times of ours are in it."""
     bounds = (("window_end > ", span.after), ("window_end <= ", span.until))
-    parts = [f"{bound}'{_iso(when)}'" for bound, when in bounds if when is not None]
+    parts = [f"{bound}'{moment(when)}'" for bound, when in bounds if when is not None]
     return " AND ".join(parts) or None
-
-
-def _iso(when: datetime) -> str:
-    return when.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
