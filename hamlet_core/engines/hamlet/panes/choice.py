@@ -164,11 +164,8 @@ def join_cost(outlines: Sequence[Outline], prices: Prices) -> float:
     cost = 0.0
     for own, count in Counter(outlines).items():
         entries = {entry for entry, _ in own.entries}
-        products = sum(
-            (middle, goal) in {(inlet, end) for inlet, end, _ in entries}
-            for _, middle, _ in entries
-            for goal in (-1, *range(len(own.bases)))
-        )
+        goals = Counter(inlet for inlet, _ in {(inlet, end) for inlet, end, _ in entries})
+        products = sum(goals[middle] for _, middle, _ in entries)
         summands = sum(len(summands) for _, summands in own.entries)
         steps = 2 * (2 * len(entries) + products) + 4 * own.width * (1 + len(own.bases)) + summands
         cost += steps * (prices.step + prices.number * count)
