@@ -35,7 +35,7 @@ def foresee(folder: Path, workload: str, partitions: tuple[str, str] | None = No
     settings, warehouse = read.settings(workload, span), Warehouse(read.warehouse)
     ledger = Ledger.of(warehouse)
     judges = partial(read.source.options.judges, read=needs_of(read.sound).reads(warehouse))
-    sifted = ledger.sift(discover(read.source.path, ledger.known), judges)
+    sifted = ledger.sift(discover(read.source.path, ledger), judges)
     reasons = stale(warehouse, settings, Computed.of(warehouse, workload))
     names = [plan.name for plan in settings.workload.plans]
     return Foreseen(

@@ -131,7 +131,7 @@ def _anything_new(warehouse: Warehouse, settings: JobSettings, known: Mapping[st
     if awaited(settings.source.path):
         return False
     ledger = Ledger.of(warehouse)
-    files = discover(settings.source.path, ledger.known)
+    files = discover(settings.source.path, ledger)
     return bool(ledger.unread(files)) or bool(known and not same_queries(settings, known))
 
 

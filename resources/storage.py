@@ -181,6 +181,12 @@ def is_uri(place: Place) -> bool:
     return _URI.match(os.fspath(place)) is not None
 
 
+def is_there(path: str) -> bool:
+    """Whether there is a file with this path or URI, as listings have it."""
+    files, inside = Location(path).filesystem()
+    return bool(files.get_file_info(inside).is_file)
+
+
 def state_home(environ: Mapping[str, str] = os.environ) -> Path:
     """HAMLET_STATE, else the place for such things in the user's home."""
     if given := environ.get(STATE):

@@ -51,8 +51,8 @@ WAITS = frozenset({"E522", "E523"})
     required=True,
     metavar="DIR|FILE|URI",
     type=click.Path(),
-    help="Where files of events arrive: a folder, a file that grows at its end, or a pattern in quotes; as --events of "
-    "`hamlet pipeline`.",
+    help="Where events arrive: a folder of files, a file that grows at its end, a pattern in quotes, or a Delta table to which "
+    "they are appended; as --events of `hamlet pipeline`.",
 )
 @warehouse_option
 @click.option(

@@ -73,7 +73,7 @@ def _seen(file: SourceFile, time: str, crew: Crew) -> Iterator[ColumnEvidence]:
             for found in crew.each(looks):
                 yield from found
         case Format.PARQUET:
-            yield from _of_parquet(file.path, time)
+            yield from _of_parquet(file, time)
 
 
 def _of_binary(columns: Mapping[str, Any], _: Progress) -> list[ColumnEvidence]:
@@ -84,14 +84,14 @@ def _of_json(columns: Mapping[str, Any], time: str, _: Progress) -> list[ColumnE
     return [of_objects(name, values, written=name == time) for name, values in columns.items()]
 
 
-def _of_parquet(path: str, time: str) -> Iterator[ColumnEvidence]:
+def _of_parquet(file: SourceFile, time: str) -> Iterator[ColumnEvidence]:
     """Declared types; of the time column strings are looked at."""
-    schema, rows = declared_schema(path)
-    for field in schema:
+    schema, rows = declared_schema(file.path)
+    for field in (*schema, *(pa.field(name, value.type) for name, value in file.constants)):
         kind = plain_type(field.type)
         if field.name == time and pa.types.is_string(kind):
             yield ColumnEvidence(field.name, declared=((str(kind), rows),))
-            for chunk in read_parquet(path, [field.name]):
+            for chunk in read_parquet(file.path, [field.name], file.constants):
                 texts = type_declared(chunk.columns[field.name], pa.string()).values
                 yield of_texts(field.name, texts)
         else:

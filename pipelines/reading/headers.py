@@ -45,5 +45,5 @@ def _names(file: SourceFile) -> tuple[str, ...]:
                 header = read_header(stream)
             return header.names if header else ()
         case Format.PARQUET:
-            return tuple(declared_schema(file.path)[0].names)
+            return (*declared_schema(file.path)[0].names, *dict(file.constants))
     return ()

@@ -6,14 +6,16 @@ import contextlib
 import glob
 import io
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from stat import S_ISREG
-from typing import BinaryIO, cast
+from typing import BinaryIO, Protocol, cast
 
+import pyarrow as pa
 import pyarrow.fs as pa_fs
 
 from hamlet_core.errors import StreamError
@@ -23,17 +25,40 @@ from resources.storage import SCHEMES, Location, is_uri
 BUFFER_BYTES = 1 << 20
 """That are asked of a store at once."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LOG = re.compile(r"(?:^|/)_delta_log(?:/|$)")
+"""The folder with the log of a Delta table, in a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """A file as its folder shows it: absolute path or URI, name below what the user gave, bytes, last change."""
+    """A file as its folder shows it: absolute path or URI, name below what the user gave, bytes, last change.
+
+    Of a file of a Delta table, which never changes: `constants` are columns that stand beside it and not in it, by which the
+    table is partitioned; `fingerprint` stands for its content; its rows may be those of files that are known (`same_as`
+    names one).
+    """
 
     path: str
     name: str
     size: int
     modified: datetime | None
     """UTC; None where the store does not tell."""
+    constants: tuple[tuple[str, pa.Scalar], ...] = ()
+    fingerprint: str = ""
+    same_as: str = ""
+
+
+class Memory(Protocol):
+    """What somebody knows of files that were read before."""
+
+    def known(self, file: ListedFile) -> str | None:
+        """The fingerprint of a file that need not be read again, because it is as it was."""
+
+    def has(self, path: str, fingerprint: str) -> bool:
+        """Whether a file that never changes was read."""
+
+    def any_below(self, address: str) -> bool:
+        """Whether any file was read whose path begins so."""
 
 
 _OPENED: ContextVar[Callable[[str, BinaryIO], None] | None] = ContextVar("hamlet_opened_files", default=None)
@@ -91,16 +116,19 @@ class Position:
         self._last = path, file
 
 
-def visible_files(place: str | Path) -> tuple[ListedFile, ...] | None:
+def visible_files(place: str | Path, memory: Memory | None = None) -> tuple[ListedFile, ...] | None:
     """All files at or below a place that are not hidden, sorted by name; None where there is no such place.
 
-    A path with `*`, `?` or `[...]` is the files and folders that it matches, if nothing has this very name. Hidden are files and folders whose name begins with `.` or `_`. Raises StreamError for a store that does not answer.
+    A path with `*`, `?` or `[...]` is the files and folders that it matches, if nothing has this very name. Hidden are files
+    and folders whose name begins with `.` or `_`. Of a Delta table they are the files of its latest version; with a
+    `memory` what was appended to it, as `files_of_table` says. Raises StreamError for a store that does not answer,
+    and for a table that cannot be read file by file.
     """
     location = _location(str(place)) if is_uri(place) else None
     if location is None or location.local is not None:
-        found = _in_folder(Path(place) if location is None else cast("Path", location.local))
+        found = _in_folder(Path(place) if location is None else cast("Path", location.local), memory)
     else:
-        found = _in_store(location)
+        found = _in_store(location, memory)
     return None if found is None else tuple(sorted(found, key=lambda file: file.name))
 
 
@@ -109,24 +137,53 @@ def is_pattern(place: str | Path) -> bool:
     return not is_uri(place) and glob.has_magic(str(place)) and not Path(place).exists()
 
 
-def _in_folder(root: Path) -> list[ListedFile] | None:
+def _in_folder(root: Path, memory: Memory | None) -> list[ListedFile] | None:
     if is_pattern(root):
-        return _matching(root)
+        return _matching(root, memory)
     if not root.exists():
         return None
-    if root.is_file():
-        return _listed([root], root.parent)
-    return _listed((path for path in root.rglob("*") if not _hidden(path.relative_to(root).as_posix())), root)
+    return _listed([root], root.parent) if root.is_file() else _below(root.rglob("*"), root, memory)
 
 
-def _matching(pattern: Path) -> list[ListedFile] | None:
+def _matching(pattern: Path, memory: Memory | None) -> list[ListedFile] | None:
     """The files that a pattern matches, and those below the folders that it does; None if there is no match."""
     plain = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), pattern.parts))
     matches = list(plain.glob(pattern.relative_to(plain).as_posix()))
     if not matches:
         return None
     below = {one for path in matches for one in (path.rglob("*") if path.is_dir() else (path,))}
-    return _listed((path for path in below if not _hidden(path.relative_to(plain).as_posix())), plain)
+    return _below(below, plain, memory)
+
+
+def _below(paths: Iterable[Path], root: Path, memory: Memory | None) -> list[ListedFile]:
+    """Those of the paths that are files, named from `root` on; of Delta tables among them what their logs say."""
+    by_name = {path.relative_to(root).as_posix(): path for path in paths}
+    tables, names = _apart(by_name)
+    found = _listed((by_name[name] for name in names), root)
+    for name in tables:
+        found += _of_table(Location(str((root / name).resolve())), name, memory)
+    return found
+
+
+def _apart(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The folders with the log of a Delta table (empty: the place itself), and the names that are not hidden and belong to none."""
+    names = tuple(names)
+    logs = {name[: cut.start()].rstrip("/") for name in names if (cut := _LOG.search(name))}
+    tables = sorted(name for name in logs if not _hidden(name))
+    below = tuple(f"{name}/" if name else "" for name in tables)
+    return tuple(tables), tuple(name for name in names if not _hidden(name) and not name.startswith(below))
+
+
+def _of_table(place: Location, prefix: str, memory: Memory | None) -> list[ListedFile]:
+    from resources.delta_sources import files_of_table  # only who has a Delta table waits for delta-rs
+
+    return [
+        ListedFile(
+            *(one.path, f"{prefix}/{one.name}".lstrip("/"), one.size, one.modified),
+            *(one.constants, one.fingerprint, one.same_as),
+        )
+        for one in files_of_table(place, memory)
+    ]
 
 
 def _listed(paths: Iterable[Path], root: Path) -> list[ListedFile]:
@@ -141,7 +198,7 @@ def _listed(paths: Iterable[Path], root: Path) -> list[ListedFile]:
     return found
 
 
-def _in_store(location: Location) -> list[ListedFile] | None:
+def _in_store(location: Location, memory: Memory | None) -> list[ListedFile] | None:
     try:
         files, inside = location.filesystem()
         (root,) = files.get_file_info([inside])
@@ -157,12 +214,15 @@ def _in_store(location: Location) -> list[ListedFile] | None:
             hint="credentials, region and endpoint come from the environment, by the names that the store's tools use",
         ) from error
     start = len(inside.rstrip("/")) + 1
-    named = [(file, file.path[start:]) for file in below if file.type == pa_fs.FileType.File]
-    return [
-        ListedFile(location.below(name).address, name, file.size, _moment(file.mtime_ns))
-        for file, name in named
-        if not _hidden(name)
+    named = {file.path[start:]: file for file in below if file.type == pa_fs.FileType.File}
+    tables, names = _apart(named)
+    found = [
+        ListedFile(location.below(name).address, name, named[name].size, _moment(named[name].mtime_ns))
+        for name in names
     ]
+    for name in tables:
+        found += _of_table(location.below(name) if name else location, name, memory)
+    return found
 
 
 def _location(uri: str) -> Location:

@@ -19,7 +19,13 @@ from pipelines.reading.reasons import Reason
 BATCH_ROWS = 1 << 16
 
 
-def read_parquet(path: str, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
+Constants = Sequence[tuple[str, pa.Scalar]]
+"""Columns that have one value in all rows of a file, which does not stand in it."""
+
+
+def read_parquet(
+    path: str, columns: Sequence[str] | None = None, constants: Constants = ()
+) -> Iterator[Chunk]:
     """Yield the chunks of a file (only some columns, if named). Times stored as INT96 are microseconds, of any year.
 
     Raises `UnreadableFileError` if it is damaged; what came before the damage has been yielded.
@@ -32,7 +38,7 @@ def read_parquet(path: str, columns: Sequence[str] | None = None) -> Iterator[Ch
             batches = file.iter_batches(batch_size=BATCH_ROWS, columns=columns)
             old = [name for name in _int96(file) if columns is None or name in columns]
             for batch, rests in zip(batches, _nanoseconds(path, old), strict=False):
-                yield _chunk(batch, done + 1, rests)
+                yield _chunk(_with(batch, constants, columns), done + 1, rests)
                 done += batch.num_rows
     except (pa.ArrowException, OSError) as error:
         lost = f"rows {done + 1} to {rows} are lost: " if rows else ""
@@ -52,6 +58,13 @@ def declared_schema(path: str) -> tuple[pa.Schema, int]:
 def _opened(content: BinaryIO) -> pq.ParquetFile:
     """As nanoseconds, which is what PyArrow would make of INT96, there are no years but those from 1677 to 2262."""
     return pq.ParquetFile(content, coerce_int96_timestamp_unit="us")
+
+
+def _with(batch: pa.RecordBatch, constants: Constants, columns: Sequence[str] | None) -> pa.RecordBatch:
+    for name, value in constants:
+        if columns is None or name in columns:
+            batch = batch.append_column(name, pa.repeat(value, batch.num_rows))
+    return batch
 
 
 def _int96(file: pq.ParquetFile) -> list[str]:

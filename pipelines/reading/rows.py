@@ -140,7 +140,7 @@ def _chunks(file: SourceFile, crew: Crew) -> Iterator[Chunk]:
         case Format.JSON:
             return read_json(file.path, crew=crew)
         case Format.PARQUET:
-            return read_parquet(file.path)
+            return read_parquet(file.path, constants=file.constants)
 
 
 def _no_rows(schema: pa.Schema) -> pa.RecordBatch:

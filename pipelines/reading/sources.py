@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
+import pyarrow as pa
+
 from hamlet_core.errors import StreamError
 from pipelines.reading.decoding import PACKED, is_packed, unpacked_name
-from pipelines.reading.opening import BUFFER_BYTES, ListedFile, is_pattern, open_file, visible_files
+from pipelines.reading.opening import (
+    BUFFER_BYTES,
+    ListedFile,
+    Memory,
+    is_pattern,
+    open_file,
+    visible_files,
+)
 from pipelines.reading.reasons import NO_SUCH_PATH
+from resources.storage import is_there
 
 
 class Format(StrEnum):
@@ -46,7 +56,8 @@ IF_NAMED = {".txt": Format.CSV}
 class SourceFile:
     """A file of events: absolute path or URI, `name` relative to what the user gave, SHA-256 of the content and its bytes.
 
-    `modified` is when the file was last changed before that, where its place tells.
+    `modified` is when the file was last changed before that, where its place tells. Files of a Delta table are `lasting`:
+    they never change, and their fingerprint is that of their name; `constants` and `same_as` are those of `ListedFile`.
     """
 
     path: str
@@ -55,10 +66,9 @@ class SourceFile:
     fingerprint: str
     format: Format
     modified: datetime | None = None
-
-
-Known = Callable[[ListedFile], str | None]
-"""The fingerprint of a file that need not be read again, because it is as it was."""
+    constants: tuple[tuple[str, pa.Scalar], ...] = ()
+    lasting: bool = False
+    same_as: str = ""
 
 
 def listing(place: str | Path) -> tuple[ListedFile, ...]:
@@ -74,19 +84,21 @@ def awaited(place: str | Path) -> bool:
     return not listing(place) and [file.path for file in found] != [str(place)]
 
 
-def discover(place: str | Path, known: Known = lambda _: None) -> tuple[SourceFile, ...]:
+def discover(place: str | Path, memory: Memory | None = None) -> tuple[SourceFile, ...]:
     """The event files at a place (a file, a folder with all its subfolders, a pattern; a path or a URI), sorted by name.
 
-    Hidden files and files whose name begins with `_` are never read. Raises `StreamError` E450 if there is none.
+    Hidden files and files whose name begins with `_` are never read. Of Delta tables they are the files of the latest
+    version, or with a `memory` of what was read before, all that was appended. Raises `StreamError` E450 if there is none,
+    E453 and E454 for a Delta table that cannot be read so.
     """
-    found = visible_files(place)
+    found = visible_files(place, memory)
     if found is None:
         raise StreamError(f"no such file or folder: {place}", code=NO_SUCH_PATH)
     files = []
     for file in found:
         if (form := _format(file, place)) is not None:
             with contextlib.suppress(FileNotFoundError):  # somebody has just moved it away
-                files.append(_source(file, form, known(file)))
+                files.append(_source(file, form, memory.known(file) if memory else None))
     if not files:
         raise StreamError(
             f"no event files at {place}",
@@ -99,8 +111,11 @@ def discover(place: str | Path, known: Known = lambda _: None) -> tuple[SourceFi
 
 def changed_since(place: str | Path, files: Iterable[SourceFile]) -> frozenset[str]:
     """The paths of those files at a place that are no longer as they were when they were looked at, or are gone."""
-    now = {file.path: (file.size, file.modified) for file in listing(place)}
-    return frozenset(file.path for file in files if now.get(file.path) != (file.size, file.modified))
+    files = tuple(files)
+    plain = [file for file in files if not file.lasting]
+    now = {file.path: (file.size, file.modified) for file in listing(place)} if plain else {}
+    changed = {file.path for file in plain if now.get(file.path) != (file.size, file.modified)}
+    return frozenset(changed | {file.path for file in files if file.lasting and not is_there(file.path)})
 
 
 def fingerprint_of_first(path: str, size: int) -> str:
@@ -130,9 +145,15 @@ def _suffix(name: str) -> str:
 
 
 def _source(file: ListedFile, form: Format, fingerprint: str | None) -> SourceFile:
-    size = file.size
+    size, lasting = file.size, bool(file.fingerprint)
+    fingerprint = file.fingerprint or fingerprint
     if fingerprint is None:
         with open_file(file.path) as content:
             fingerprint = hashlib.file_digest(cast("Any", content), "sha256").hexdigest()
             size = content.tell()  # of a file that grows meanwhile, other than its folder said
-    return SourceFile(file.path, file.name, size, fingerprint, form, file.modified)
+    return SourceFile(
+        *(file.path, file.name, size, fingerprint, form, file.modified),
+        constants=file.constants,
+        lasting=lasting,
+        same_as=file.same_as,
+    )

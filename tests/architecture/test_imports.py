@@ -113,12 +113,14 @@ def test_no_forbidden_import(package: str) -> None:
     assert wrong == []
 
 
-def test_readers_of_events_know_no_more_of_the_outside_than_where_files_are() -> None:
+def test_readers_of_events_know_no_more_of_the_outside_than_where_files_are_and_which_a_table_has() -> None:
     found = {
         name
         for module, path in sources("pipelines.reading")
         for name in imports(module, path)
-        if is_in(name, "resources") and not is_in(name, "resources.storage")
+        if is_in(name, "resources")
+        and not is_in(name, "resources.storage")
+        and not is_in(name, "resources.delta_sources")
     }
     assert found <= {"resources"}
 

@@ -170,7 +170,7 @@ def ingest(spark: SparkSession, warehouse: Warehouse, source: Source, needs: Nee
     for table in tables.ALL:
         warehouse.stored(table)
     ledger = Ledger.of(warehouse)
-    files = discover(source.path, ledger.known)
+    files = discover(source.path, ledger)
     for table in tables.ALL:
         warehouse.migrate(spark, table)
     killed = remove_killed_ingests(spark, warehouse, ledger)
@@ -196,7 +196,7 @@ def ingest(spark: SparkSession, warehouse: Warehouse, source: Source, needs: Nee
 def _being_written(source: Source, files: Sequence[SourceFile]) -> tuple[SourceFile, ...]:
     """Those of the files that change while they are watched for a moment; only young ones are worth a wait."""
     lately = datetime.now(UTC) - SETTLED
-    young = [file for file in files if file.modified is None or file.modified > lately]
+    young = [file for file in files if not file.lasting and (file.modified is None or file.modified > lately)]
     if not young:
         return ()
     time.sleep(LOOK_AGAIN)
@@ -244,9 +244,11 @@ def _ingest_files(
     files = tuple(file for file in sifted.fresh if file not in moved)
     left = {file.fingerprint for file in moved}
     emptied = tuple(file for file in sifted.emptied if file.fingerprint not in left)
+    # Where a file whose rows they repeat is not in after all, they have to be looked at again.
+    repeated = () if moved else sifted.repeated
     entries = [
         *zip(files, done, strict=True),
-        *((file, IngestedFile(file.name, 0, 0)) for file in emptied),
+        *((file, IngestedFile(file.name, 0, 0)) for file in (*emptied, *repeated)),
     ]
     if entries:
         _write_ledger(spark, warehouse, entries, sifted.replaced, now)

@@ -102,7 +102,7 @@ class Sifted:
     """What an ingest does with each file: reads it, passes over it, or leaves it apart because it has `changed`.
 
     `replaced` are the readings that go, by path: of files that are read again, and of `emptied` ones, whose content by
-    now is that of another file. Of the first, those in `rejudged` are as they were, but queries read other columns;
+    now is that of another file. `repeated` are new files of a Delta table which hold rows that are in. Of the first, those in `rejudged` are as they were, but queries read other columns;
     `lost` are the names of files of which that holds, and which are not among the files.
     """
 
@@ -110,6 +110,7 @@ class Sifted:
     skipped: tuple[Skipped, ...] = ()
     replaced: Mapping[str, Seen] = field(default_factory=dict)
     emptied: tuple[SourceFile, ...] = ()
+    repeated: tuple[SourceFile, ...] = ()
     changed: tuple[SourceFile, ...] = ()
     rejudged: frozenset[str] = frozenset()
     lost: tuple[str, ...] = ()
@@ -152,6 +153,14 @@ class Ledger:
         seen = self.seen.get(file.path)
         return self.fingerprints[file.path] if seen is not None and seen.still_holds(file) else None
 
+    def has(self, path: str, fingerprint: str) -> bool:
+        """Whether a file that never changes is in; before Delta tables were read as such, content stood for their files."""
+        return fingerprint in self.names or path in self.fingerprints
+
+    def any_below(self, address: str) -> bool:
+        """Whether any file is in whose path begins so."""
+        return any(path.startswith(address) for path in self.fingerprints)
+
     def next_ingest(self, now: datetime) -> datetime:
         """A time stamp for a new ingest: its identity, so later than all others, killed ones too; whole milliseconds.
 
@@ -176,12 +185,14 @@ class Ledger:
         other = {path: seen for path, seen in self.seen.items() if judges and not seen.judged_alike(judges)}
         lost = {path: seen.name for path, seen in other.items()}
         fresh: dict[str, SourceFile] = {}
-        skipped, emptied, changed = [], [], []
+        skipped, emptied, repeated, changed = [], [], [], []
         replaced: dict[str, Seen] = {}
         rejudged: set[str] = set()
         for file in files:
             lost.pop(file.path, None)
             known = self.fingerprints.get(file.path)
+            if file.lasting and known is not None:
+                known = file.fingerprint
             if known == file.fingerprint and file.path in other:
                 fresh[file.fingerprint] = file
                 replaced[file.path] = other[file.path]
@@ -192,7 +203,11 @@ class Ledger:
                     changed.append(file)
                     continue
                 replaced[file.path] = self.seen[file.path]
-            twin = self.names.get(file.fingerprint)
+            twin = (
+                file.same_as
+                or self.names.get(file.fingerprint)
+                or (file.name if file.lasting and known else None)
+            )
             if twin is None and file.fingerprint in fresh:
                 twin = fresh[file.fingerprint].name
             if twin is None:
@@ -201,11 +216,14 @@ class Ledger:
                 skipped.append(Skipped(file.name, _same(file.name, twin)))
                 if file.path in replaced:
                     emptied.append(file)
+                elif file.same_as:
+                    repeated.append(file)
         return Sifted(
             tuple(fresh.values()),
             tuple(skipped),
             replaced,
             tuple(emptied),
+            tuple(repeated),
             tuple(changed),
             frozenset(rejudged),
             tuple(lost.values()),

@@ -206,7 +206,7 @@ def test_a_file_that_is_as_it_was_is_not_opened(tmp_path, monkeypatch, before, s
     ledger = Ledger({"f1": "a.csv"}, {str(file): "f1"}, frozenset({NOON}), seen={str(file): seen})
     reads = []
     monkeypatch.setattr(sources, "open_file", lambda path: reads.append(path) or open(path, "rb"))  # noqa: PTH123, SIM115
-    (found,) = discover(tmp_path, ledger.known)
+    (found,) = discover(tmp_path, ledger)
     assert (found.fingerprint == "f1", len(reads)) == (not opened, opened)
 
 
