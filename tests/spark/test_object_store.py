@@ -12,16 +12,21 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import deltalake
 import pyarrow.fs as pa_fs
 import pyarrow.parquet as pq
 import pytest
 from moto.server import ThreadedMotoServer
 
+from pipelines.reading import discover
+from resources.storage import Location
 from resources.warehouse import Warehouse
 from tests.conftest import ROOT
 from tests.spark.pipeline_cases import WORKLOAD, expected_rows, settings_for, stream, table_rows, write_csv
+from tests.unit.pipelines.test_reading_delta import Read, events, times
 
 REGION = "eu-north-1"
+KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": REGION}
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +47,10 @@ def store() -> Iterator[tuple[str, pa_fs.S3FileSystem]]:
 
 def hamlet(address: str, *words: str) -> str:
     """A command in a process of its own, which finds the store by the variables of its environment."""
-    keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": REGION}
     done = subprocess.run(
         [sys.executable, "-m", "pipelines.cli", *words],
         check=False, cwd=ROOT, capture_output=True, text=True, timeout=400,
-        env={**os.environ, **keys, "AWS_ENDPOINT_URL": address},
+        env={**os.environ, **KEYS, "AWS_ENDPOINT_URL": address},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -74,3 +78,25 @@ def test_events_in_a_bucket_are_ingested_and_a_warehouse_in_a_bucket_is_queried(
     question = "SELECT count(*) AS n, count(DISTINCT source_file) AS files FROM trend_aggregates, events"
     shown = hamlet(address, "query", question, "--warehouse", "s3://bucket/wh", "--format", "json")
     assert json.loads(shown) == [{"n": len(expected) * 240, "files": 2}]
+
+
+def test_a_table_in_a_bucket_is_read_by_its_log(store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (*KEYS.items(), ("AWS_ENDPOINT_URL", store[0])):
+        monkeypatch.setenv(name, value)
+    place, memory = "s3://bucket/lake/rides", Read()
+    options = Location.of(place).storage_options()
+
+    def append(*times: int) -> None:
+        rows = events(*times)
+        deltalake.write_deltalake(place, rows, mode="append", partition_by=["type"], storage_options=options)
+
+    append(1, 2)
+    append(3)
+    assert memory.new("s3://bucket/lake") == [1, 2, 3]
+    append(4)
+    deltalake.DeltaTable(place, storage_options=options).optimize.compact()
+    append(5)
+    assert memory.new("s3://bucket/lake") == [4, 5]
+    assert memory.new(place) == []
+    deltalake.DeltaTable(place, storage_options=options).delete("time = 2")
+    assert times(discover(place)) == [1, 3, 4, 5]
