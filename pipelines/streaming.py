@@ -22,13 +22,13 @@ from pipelines.checks.greta import Comparison, compare_with_greta
 from pipelines.checks.results import check_results
 from pipelines.checks.rules import Outcome
 from pipelines.expectations import Expectations
-from pipelines.reading import awaited, discover
+from pipelines.reading import awaited, discover_first
 from pipelines.settings import JobSettings
 from pipelines.showing.levels import GOING_ON
 from pipelines.spans import Span
 from pipelines.steps.execution.computed import latest_ingest
 from pipelines.steps.execution.execute import ExecuteReport, recompute
-from pipelines.steps.ingestion.ingest import IngestReport, ingest
+from pipelines.steps.ingestion.ingest import UNBOUNDED, IngestReport, ingest
 from pipelines.steps.ingestion.ledger import Ledger
 from pipelines.steps.late import record_late
 from pipelines.steps.metrics import Metric, execute_metrics, ingest_metrics, write_metrics
@@ -75,6 +75,11 @@ class MicroBatch:
     """Queries that had no window before: new, or no longer as they were."""
 
     @property
+    def left(self) -> int:
+        """Files that wait for the next micro-batch."""
+        return self.ingested.left if self.ingested is not None else 0
+
+    @property
     def idle(self) -> bool:
         """Whether there was nothing to do."""
         return self.given is None and (self.ingested is None or not self.ingested.files)
@@ -85,8 +90,9 @@ def advance(
     settings: JobSettings,
     lateness: timedelta,
     expectations: Expectations = Expectations(),
+    at_most: int = UNBOUNDED,
 ) -> MicroBatch:
-    """One micro-batch; the caller has the warehouse alone.
+    """One micro-batch, of so many new files; the caller has the warehouse alone.
 
     Raises as `ingest` and `recompute`, and RedCheck E552.
     """
@@ -95,7 +101,9 @@ def advance(
     warehouse = Warehouse(settings.warehouse, Provenance(run_id, workload.name, workload.hash))
     known = positions(warehouse, workload.name)
     before, after = latest_ingest(warehouse), max((one.watermark for one in known.values()), default=None)
-    ingested = _ingest(spark, warehouse, settings) if _anything_new(warehouse, settings, known) else None
+    ingested = (
+        _ingest(spark, warehouse, settings, at_most) if _anything_new(warehouse, settings, known) else None
+    )
     latest = last_event(warehouse) if warehouse.exists("events") else None
     if latest is None:
         return MicroBatch(run_id, ingested, None, None, {}, 0, time.monotonic() - started)
@@ -131,16 +139,16 @@ def _anything_new(warehouse: Warehouse, settings: JobSettings, known: Mapping[st
     if awaited(settings.source.path):
         return False
     ledger = Ledger.of(warehouse)
-    files = discover(settings.source.path, ledger)
+    files, _ = discover_first(settings.source.path, ledger, 1)
     return bool(ledger.unread(files)) or bool(known and not same_queries(settings, known))
 
 
-def _ingest(spark: SparkSession, warehouse: Warehouse, settings: JobSettings) -> IngestReport:
+def _ingest(spark: SparkSession, warehouse: Warehouse, settings: JobSettings, at_most: int) -> IngestReport:
     needs = replace(
         needs_of([settings.workload]), readers=((settings.workload.parsed, settings.event_schema),)
     )
     _now("ingest")
-    return ingest(spark, warehouse, settings.source, needs)
+    return ingest(spark, warehouse, settings.source, needs, at_most)
 
 
 def _now(what: str) -> None:

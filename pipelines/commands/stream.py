@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -70,6 +71,12 @@ WAITS = frozenset({"E522", "E523"})
 @click.option(
     "--trigger", default="10 s", show_default=True, metavar="D", help="How often to look for new files."
 )
+@click.option(
+    "--max-files",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Read so many new files in a micro-batch, the oldest first; the next one follows at once.  [default: all]",
+)
 @column_options
 @evaluation_options
 @debug_option
@@ -81,6 +88,7 @@ def stream(
     once: bool,
     lateness: str,
     trigger: str,
+    max_files: int | None,
     columns: ColumnOptions,
     engine: str | None,
     policy: str,
@@ -106,18 +114,23 @@ def stream(
         require_columns(settings)
     with on_spark(settings.warehouse, source, "starting Spark"):
         load_checks_and_engines()
+        rows, seconds = Counter[str](), 0.0
         while True:
             begun = time.monotonic()
-            found = _micro_batch(settings, wait, once=once)
-            if once:
-                break
-            LOG.log(GOING_ON, "")  # nothing is going on
-            time.sleep(max(0.0, every.total_seconds() - (time.monotonic() - begun)))
+            found = _micro_batch(settings, wait, max_files, once=once)
+            if found is not None and once:
+                rows.update(found.rows)
+                seconds += found.seconds
+            if found is None or not found.left:
+                if once:
+                    break
+                LOG.log(GOING_ON, "")  # nothing is going on
+                time.sleep(max(0.0, every.total_seconds() - (time.monotonic() - begun)))
             settings = changing.look()
     assert found is not None  # noqa: S101 - what keeps the only micro-batch from beginning raises
     for plan in settings.workload.plans:
-        click.echo(f"{plan.name}: {found.rows.get(plan.name, 0):,} rows")
-    click.echo(f"{_up_to(found)} in {warehouse.rstrip('/')}/trend_aggregates after {found.seconds:.1f} s.")
+        click.echo(f"{plan.name}: {rows[plan.name]:,} rows")
+    click.echo(f"{_up_to(found)} in {warehouse.rstrip('/')}/trend_aggregates after {seconds:.1f} s.")
 
 
 @dataclass(slots=True)
@@ -153,8 +166,11 @@ class _Changing:
         self.told = what
 
 
-def _micro_batch(settings: JobSettings, lateness: timedelta, *, once: bool) -> MicroBatch | None:
+def _micro_batch(
+    settings: JobSettings, lateness: timedelta, max_files: int | None, *, once: bool
+) -> MicroBatch | None:
     """One micro-batch, alone in the warehouse; None where nothing could be read yet."""
+    from pipelines.steps.ingestion.ingest import UNBOUNDED
     from pipelines.streaming import advance
     from resources.failures import require_room
     from resources.spark import spark_session
@@ -166,7 +182,7 @@ def _micro_batch(settings: JobSettings, lateness: timedelta, *, once: bool) -> M
     try:
         with exclusive(settings.warehouse, wait_seconds=0.0 if once else PATIENCE):
             require_room(Location.of(settings.warehouse).local)
-            found = advance(spark, settings, lateness)
+            found = advance(spark, settings, lateness, at_most=max_files or UNBOUNDED)
     except WarehouseError as failure:
         if once or failure.code not in WAITS:
             raise
@@ -184,6 +200,7 @@ def _tell(found: MicroBatch) -> None:
     if (read := found.ingested) is not None:
         parts.append(f"{len(read.files)} files, {read.rows:,} events, {read.rejected:,} rows rejected")
         parts += [f"{file.name}: {file.reason}" for file in read.waiting]
+        parts += [f"{read.left:,} files are left to the next"] if read.left else []
     if found.began:
         parts.append(f"{', '.join(found.began)} begin")
     if found.late:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -91,22 +90,56 @@ def discover(place: str | Path, memory: Memory | None = None) -> tuple[SourceFil
     version, or with a `memory` of what was read before, all that was appended. Raises `StreamError` E450 if there is none,
     E453 and E454 for a Delta table that cannot be read so.
     """
+    return _by_name(place, (_looked_at(one, place, memory) for one in _event_files(place, memory)))
+
+
+def discover_first(place: str | Path, memory: Memory, at_most: int) -> tuple[tuple[SourceFile, ...], int]:
+    """As `discover`, but of the files that nobody has read only the oldest ones, so many at most; and how many were left
+    without a look at them.
+    """
+    known: list[ListedFile] = []
+    new: list[ListedFile] = []
+    for one in _event_files(place, memory):
+        fingerprint = one.fingerprint or memory.known(one)
+        (known if fingerprint and memory.has(one.path, fingerprint) else new).append(one)
+    new.sort(key=lambda one: (one.modified.timestamp() if one.modified else 0.0, one.name))
+    files = [_looked_at(one, place, memory) for one in known]
+    fresh: set[str] = set()
+    for number, one in enumerate(new):
+        if len(fresh) == at_most:
+            return _by_name(place, files), len(new) - number
+        file = _looked_at(one, place, memory)
+        files.append(file)
+        if file is not None and not (file.same_as or memory.has(file.path, file.fingerprint)):
+            fresh.add(file.fingerprint)
+    return _by_name(place, files), 0
+
+
+def _by_name(place: str | Path, files: Iterable[SourceFile | None]) -> tuple[SourceFile, ...]:
+    """Those that are there, sorted."""
+    found = [file for file in files if file is not None]
+    if not found:
+        raise _none(place)
+    return tuple(sorted(found, key=lambda file: file.name))
+
+
+def _event_files(place: str | Path, memory: Memory | None) -> list[ListedFile]:
     found = visible_files(place, memory)
     if found is None:
         raise StreamError(f"no such file or folder: {place}", code=NO_SUCH_PATH)
-    files = []
-    for file in found:
-        if (form := _format(file, place)) is not None:
-            with contextlib.suppress(FileNotFoundError):  # somebody has just moved it away
-                files.append(_source(file, form, memory.known(file) if memory else None))
+    files = [file for file in found if _format(file, place) is not None]
     if not files:
-        raise StreamError(
-            f"no event files at {place}",
-            code=NO_SUCH_PATH,
-            hint=f"files end in {', '.join(SUFFIXES)}, those of text also in {', '.join(PACKED)} after it; "
-            "other files are ignored",
-        )
-    return tuple(files)
+        raise _none(place)
+    return files
+
+
+def _none(place: str | Path) -> StreamError:
+    return StreamError(
+        f"no event files at {place}",
+        code=NO_SUCH_PATH,
+        hint=f"files end in {', '.join(SUFFIXES)}, those of text also in {', '.join(PACKED)} after it; "
+        "other files are ignored",
+    )
 
 
 def changed_since(place: str | Path, files: Iterable[SourceFile]) -> frozenset[str]:
@@ -144,16 +177,22 @@ def _suffix(name: str) -> str:
     return PurePosixPath(name).suffix.lower()
 
 
-def _source(file: ListedFile, form: Format, fingerprint: str | None) -> SourceFile:
-    size, lasting = file.size, bool(file.fingerprint)
-    fingerprint = file.fingerprint or fingerprint
+def _looked_at(file: ListedFile, place: str | Path, memory: Memory | None) -> SourceFile | None:
+    """A file with its fingerprint; None if somebody has just moved it away."""
+    form = _format(file, place)
+    assert form is not None  # noqa: S101 - it is one of events
+    size = file.size
+    fingerprint = file.fingerprint or (memory.known(file) if memory else None)
     if fingerprint is None:
-        with open_file(file.path) as content:
-            fingerprint = hashlib.file_digest(cast("Any", content), "sha256").hexdigest()
-            size = content.tell()  # of a file that grows meanwhile, other than its folder said
+        try:
+            with open_file(file.path) as content:
+                fingerprint = hashlib.file_digest(cast("Any", content), "sha256").hexdigest()
+                size = content.tell()  # of a file that grows meanwhile, other than its folder said
+        except FileNotFoundError:
+            return None
     return SourceFile(
         *(file.path, file.name, size, fingerprint, form, file.modified),
         constants=file.constants,
-        lasting=lasting,
+        lasting=bool(file.fingerprint),
         same_as=file.same_as,
     )

@@ -133,6 +133,21 @@ def test_a_stream_in_files_gives_each_final_window_once_and_the_batch_job_nothin
         assert set(missing(one.warehouse, asked, Computed.of(one.warehouse, "test"))) == wanted
 
 
+def test_a_stream_takes_so_many_files_at_once_the_oldest_first(spark: SparkSession, tmp_path: Path) -> None:
+    one = arriving(tmp_path, 5)
+    for number in range(5):
+        one.bring(number)
+        os.utime(Path(one.settings.source.path) / f"{number}.csv", (number, number))
+    seen = [advance(spark, one.settings, LATENESS, at_most=2) for _ in range(3)]
+    assert [sorted(file.name for file in batch.ingested.files) for batch in seen if batch.ingested] == [
+        ["0.csv", "1.csv"],
+        ["2.csv", "3.csv"],
+        ["4.csv"],
+    ]
+    assert [(batch.left, batch.late) for batch in seen] == [(3, 0), (1, 0), (0, 0)]
+    assert published(one.warehouse) == one.final() != []
+
+
 def test_events_that_come_too_late_are_told_and_the_batch_job_repairs_their_days(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -27,7 +27,7 @@ from pipelines.reading import (
     about_texts,
     changed_since,
     decide,
-    discover,
+    discover_first,
     explained,
     ignored,
 )
@@ -64,6 +64,9 @@ from pipelines.steps.progress import watched
 from resources import tables
 from resources.sql import quoted
 from resources.warehouse import Warehouse, WarehouseError, values
+
+UNBOUNDED = 1 << 62
+"""Files: all that are there."""
 
 LOOK_AGAIN = 1.0
 """Seconds after which a file that was changed less than `SETTLED` ago is looked at again: one that has not changed in
@@ -111,6 +114,8 @@ class IngestReport:
     """Files that were left as they are, and why; what was ingested of them before is in."""
     lost: tuple[str, ...] = ()
     """Files that would have been read again, and are not among those of this run."""
+    left: int = 0
+    """Files that were not looked at, because others came first."""
 
     @property
     def rows(self) -> int:
@@ -159,9 +164,11 @@ class Needs:
             check_columns(workload, events, schema)
 
 
-def ingest(spark: SparkSession, warehouse: Warehouse, source: Source, needs: Needs) -> IngestReport:
-    """Bring every file that is not in yet into the warehouse, and every one that has grown since, or has values that do
-    not fit columns which queries read by now, or read no more.
+def ingest(
+    spark: SparkSession, warehouse: Warehouse, source: Source, needs: Needs, at_most: int = UNBOUNDED
+) -> IngestReport:
+    """Bring every file that is not in yet into the warehouse (of new ones the oldest, `at_most` so many), and every one that has
+    grown since, or has values that do not fit columns which queries read by now, or read no more.
 
     A file that is being written, or has changed in another way, waits. Raises StreamError (no such path or column),
     QueryMeaningError (a column that its reader cannot use) and WarehouseError (all files wait, impossible or retyped
@@ -170,7 +177,7 @@ def ingest(spark: SparkSession, warehouse: Warehouse, source: Source, needs: Nee
     for table in tables.ALL:
         warehouse.stored(table)
     ledger = Ledger.of(warehouse)
-    files = discover(source.path, ledger)
+    files, left = discover_first(source.path, ledger, at_most)
     for table in tables.ALL:
         warehouse.migrate(spark, table)
     killed = remove_killed_ingests(spark, warehouse, ledger)
@@ -178,6 +185,8 @@ def ingest(spark: SparkSession, warehouse: Warehouse, source: Source, needs: Nee
     read = needs.reads(warehouse)
     judges = partial(source.options.judges, read=read)
     sifted = ledger.sift([file for file in files if file not in moving], judges)
+    if left:  # what others repeat may be among these
+        sifted = replace(sifted, repeated=())
     if len(moving) + len(sifted.changed) == len(files):
         raise _all_wait(moving, sifted.changed)
     _refuse_other_options(warehouse, source)
@@ -190,7 +199,7 @@ def ingest(spark: SparkSession, warehouse: Warehouse, source: Source, needs: Nee
         raise no_events(warehouse)
     waiting = [Skipped(file.name, STILL_WRITTEN) for file in moving]
     waiting += [Skipped(file.name, CHANGED) for file in sifted.changed]
-    return IngestReport(done, sifted.skipped, ignored(source.path), killed, tuple(waiting), sifted.lost)
+    return IngestReport(done, sifted.skipped, ignored(source.path), killed, tuple(waiting), sifted.lost, left)
 
 
 def _being_written(source: Source, files: Sequence[SourceFile]) -> tuple[SourceFile, ...]:

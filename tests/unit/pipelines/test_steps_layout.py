@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -21,6 +22,7 @@ from pipelines.reading import (
     Format,
     SourceFile,
     discover,
+    discover_first,
     fingerprint_of_first,
     infer_columns,
     read_file,
@@ -208,6 +210,40 @@ def test_a_file_that_is_as_it_was_is_not_opened(tmp_path, monkeypatch, before, s
     monkeypatch.setattr(sources, "open_file", lambda path: reads.append(path) or open(path, "rb"))  # noqa: PTH123, SIM115
     (found,) = discover(tmp_path, ledger)
     assert (found.fingerprint == "f1", len(reads)) == (not opened, opened)
+
+
+def test_of_new_files_the_oldest_are_looked_at_and_the_others_are_not_opened(tmp_path, monkeypatch):
+    texts = {"d.csv": "a", "c.csv": "b", "b.csv": "b", "a.csv": "known", "e.csv": "c", "f.csv": "d"}
+    for number, (name, text) in enumerate(texts.items()):
+        (tmp_path / name).write_text(text)
+        os.utime(tmp_path / name, (number, number))
+    (tmp_path / "b.csv").write_text("b")  # the youngest, and like another
+    reads = []
+    monkeypatch.setattr(sources, "open_file", lambda path: reads.append(Path(path).name) or open(path, "rb"))  # noqa: PTH123, SIM115
+    known = hashlib.sha256(b"known").hexdigest()
+    ledger = Ledger({known: "x.csv"}, {"/elsewhere/x.csv": known}, frozenset({NOON}))
+    seen = {}
+    for at_most in range(1, 6):
+        reads.clear()
+        files, left = discover_first(tmp_path, ledger, at_most)
+        assert [file.name for file in files] == sorted(reads)
+        seen[at_most] = list(reads), left
+    assert seen == {
+        1: (["d.csv"], 5),
+        2: (["d.csv", "c.csv"], 4),
+        3: (["d.csv", "c.csv", "a.csv", "e.csv"], 2),
+        4: (["d.csv", "c.csv", "a.csv", "e.csv", "f.csv"], 1),
+        5: (["d.csv", "c.csv", "a.csv", "e.csv", "f.csv", "b.csv"], 0),
+    }
+    assert discover_first(tmp_path, ledger, 9) == (discover(tmp_path, ledger), 0)
+
+
+def test_a_file_of_a_table_that_was_read_by_its_content_is_in(tmp_path):
+    """As it was before Delta tables were read by their logs."""
+    file = SourceFile("/t/part.parquet", "part.parquet", 9, "by name", Format.PARQUET, NOON, lasting=True)
+    ledger = Ledger({"by content": file.name}, {file.path: "by content"}, frozenset({NOON}))
+    sifted = ledger.sift([file])
+    assert (sifted.fresh, sifted.changed, len(sifted.skipped)) == ((), (), 1)
 
 
 def test_an_ingest_is_later_than_all_others_and_of_whole_milliseconds():
