@@ -12,7 +12,7 @@ from pathlib import Path
 import dagster as dg
 
 from hamlet_core.errors import HamletError
-from pipelines.assets import checks, execute, ingest, plan, publish
+from pipelines.assets import checks, execute, ingest, plan, publish, stream
 from pipelines.assets.automation import inbox_sensor, late_events_sensor, workload_schedule
 from pipelines.assets.broken import broken_asset
 from pipelines.assets.configuration import FolderConfiguration, PipelineConfiguration
@@ -63,6 +63,11 @@ def job_name(workload: str) -> str:
     return f"{Place(workload).word}_job"
 
 
+def stream_job_name(workload: str) -> str:
+    """The job that goes on with a workload of a folder as a stream."""
+    return f"{Place(workload).word}_stream_job"
+
+
 def _of_folder(root: Path) -> dg.Definitions:
     folder = WorkloadFolder.read(root)
     resource = FolderConfiguration(folder=str(root.absolute()))
@@ -103,13 +108,26 @@ def _sound(folder: WorkloadFolder, workload: FolderWorkload) -> dg.Definitions:
         selection=dg.AssetSelection.assets(ingest.ingest_files, *assets),
         description=f"Ingest new files, compute, check and publish the workload {workload.name}.",
     )
-    schedule = workload_schedule(place, job)
-    automation = dg.Definitions(
-        jobs=[job],
-        schedules=[schedule] if schedule else [],
-        sensors=[late_events_sensor(folder, place, job)],
+    late = late_events_sensor(folder, place, job)
+    if workload.settings.stream is None:
+        clock = workload_schedule(place, job)
+        return dg.Definitions.merge(
+            own, dg.Definitions(jobs=[job], schedules=[clock] if clock else [], sensors=[late])
+        )
+    going_on = stream.stream_asset(place)
+    streaming = dg.define_asset_job(
+        stream_job_name(workload.name),
+        selection=dg.AssetSelection.assets(going_on),
+        description=f"Go on with the stream {workload.name}: publish the windows that became final.",
     )
-    return dg.Definitions.merge(own, automation)
+    clock = workload_schedule(stream.whole(place), streaming)
+    continuous = dg.Definitions(
+        assets=[going_on],
+        jobs=[job, streaming],
+        schedules=[clock] if clock else [],
+        sensors=[late, stream.watch_sensor(folder, place)],
+    )
+    return dg.Definitions.merge(own, continuous)
 
 
 def _events() -> dg.Definitions:

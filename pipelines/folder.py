@@ -29,6 +29,7 @@ from pipelines.settings import (
     SampleOptions,
     SettingsError,
     Source,
+    read_length,
     read_origin,
 )
 from pipelines.spans import Span
@@ -151,6 +152,27 @@ class SampleSettings(_Settings):
     largest: int = Field(default=_SAMPLE.largest, ge=1, description="Results of more events are left out")
 
 
+class ContinuousSettings(_Settings):
+    """How a workload is run as a stream: each window is published once it is final."""
+
+    lateness: str = Field(
+        default="0 s",
+        description="How late events may come: a window is published when an event so much later than its end was seen",
+    )
+    max_files: int | None = Field(
+        default=None, ge=1, description="So many new files in a micro-batch, the oldest first; default: all"
+    )
+    quiet_after: str = Field(
+        default="1 h", description="The check `moves` is red when no file has come in for so long"
+    )
+
+    @field_validator("lateness", "quiet_after")
+    @classmethod
+    def _length(cls, text: str) -> str:
+        read_length(text)
+        return text
+
+
 class WorkloadSettings(_Settings):
     """How one workload is run."""
 
@@ -163,7 +185,13 @@ class WorkloadSettings(_Settings):
         default=None, description="Where the last partition ends; UTC; default: never"
     )
     schedule: str | None = Field(
-        default=None, description="Cron expression, UTC: ingest, then compute the last complete partition"
+        default=None,
+        description="Cron expression, UTC: ingest, then compute the last complete partition; of a stream, go on with it",
+    )
+    stream: ContinuousSettings | None = Field(
+        default=None,
+        description="Publish each window once it is final; lateness, max_files, quiet_after. Needs daily partitions, by which "
+        "late events are repaired",
     )
     arithmetic: str = Field(default=_EXECUTE.arithmetic, description="scaled, exact or modular")
     engine: str = Field(
@@ -318,6 +346,12 @@ def _workload(file: Path) -> FolderWorkload:
                 f"{beside.name}: {settings.partitions} partitions need `start`, their first day",
                 code="E533",
                 hint="write it as start: 2026-01-05",
+            )
+        if settings.stream and settings.partitions != "daily":
+            raise SettingsError(
+                f"{beside.name}: a `stream` needs daily partitions, by which late events are repaired",
+                code="E533",
+                hint="write partitions: daily and start: 2026-01-05",
             )
         if settings.start and settings.end and settings.end <= settings.start:
             raise SettingsError(f"{beside.name}: `end` must be later than `start`", code="E533")

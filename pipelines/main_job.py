@@ -12,7 +12,7 @@ import dagster as dg
 from pipelines.assets.configuration import PipelineConfiguration
 from pipelines.assets.place import Place, range_tags
 from pipelines.assets.presenting import recorded_metrics, step_seconds
-from pipelines.definitions import MAIN_JOB, definitions, job_name
+from pipelines.definitions import MAIN_JOB, definitions, job_name, stream_job_name
 from pipelines.folder import WorkloadFolder
 from pipelines.live_runs import locks_of
 from pipelines.settings import JobSettings, SettingsError
@@ -78,6 +78,25 @@ def run_workload(
     read = WorkloadFolder.read(folder)
     tags = tags_of(Place.of(read.named(workload)), workload, partitions)
     return _run(definitions(folder=folder), job_name(workload), read.warehouse, instance, tags, log_level)
+
+
+def run_stream(
+    folder: Path, workload: str, instance: dg.DagsterInstance | None = None, *, log_level: str = "CRITICAL"
+) -> RunSummary:
+    """Go on with the stream of a workload of a folder: one run of its job, until no file is left.
+
+    Raises as `run_workload`, and SettingsError for a workload that is no stream.
+    """
+    read = WorkloadFolder.read(folder)
+    if read.named(workload).settings.stream is None:
+        raise SettingsError(
+            f"the workload {workload} is no stream",
+            code="E533",
+            hint=f"`stream: {{}}` in {workload}.yaml makes it one",
+        )
+    return _run(
+        definitions(folder=folder), stream_job_name(workload), read.warehouse, instance, {}, log_level
+    )
 
 
 def tags_of(place: Place, workload: str, wanted: tuple[str, str] | None) -> dict[str, str]:

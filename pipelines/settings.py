@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -13,6 +13,7 @@ from typing import Literal
 from hamlet_core import EventSchema, QueryPlan, Workload, parse, plan, write_workload
 from hamlet_core.engines.registry import DEFAULT_ENGINE
 from hamlet_core.errors import HamletError
+from hamlet_core.language.literals import length
 from hamlet_core.table.encode import TIME_UNITS
 from pipelines.reading import ColumnOptions
 from pipelines.spans import Span, microseconds
@@ -22,6 +23,18 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 class SettingsError(HamletError, ValueError):
     """An option of the pipeline that cannot be."""
+
+
+LONGEST = timedelta(days=365)
+"""That a stream waits for late events, or between two looks."""
+
+
+def read_length(text: str) -> timedelta:
+    """A length of time that a stream is given, such as `5 min`. ValueError for what is none, or is longer than `LONGEST`."""
+    found = length(text)
+    if found is None or not 0 <= found <= LONGEST / timedelta(microseconds=1):
+        raise ValueError(f"{text!r} is no length of time from 0 s to {LONGEST.days} days, such as '5 min'")
+    return timedelta(microseconds=found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from pipelines.showing.levels import GOING_ON
 from pipelines.spans import Span
 from pipelines.steps.execution.computed import latest_ingest
 from pipelines.steps.execution.execute import ExecuteReport, recompute
-from pipelines.steps.ingestion.ingest import UNBOUNDED, IngestReport, ingest
+from pipelines.steps.ingestion.ingest import UNBOUNDED, IngestReport, Needs, ingest
 from pipelines.steps.ingestion.ledger import Ledger
 from pipelines.steps.late import record_late
 from pipelines.steps.metrics import Metric, execute_metrics, ingest_metrics, write_metrics
@@ -84,6 +84,33 @@ class MicroBatch:
         """Whether there was nothing to do."""
         return self.given is None and (self.ingested is None or not self.ingested.files)
 
+    @property
+    def line(self) -> str:
+        """What it did, in a line."""
+        parts = [f"{self.seconds:.1f} s"]
+        if self.idle:
+            return f"micro-batch: {parts[0]}; nothing new"
+        if (read := self.ingested) is not None:
+            parts.append(f"{len(read.files)} files, {read.rows:,} events, {read.rejected:,} rows rejected")
+            parts += [f"{file.name}: {file.reason}" for file in read.waiting]
+            parts += [f"{read.left:,} files are left to the next"] if read.left else []
+        if self.began:
+            parts.append(f"{', '.join(self.began)} begin")
+        if self.late:
+            parts.append(
+                f"{self.late:,} events came too late (events_late): `hamlet pipeline` computes their windows anew"
+            )
+        rows = sum(self.rows.values())
+        parts.append(f"{rows:,} rows; {self.up_to}" if self.given is not None else "no window is final yet")
+        return f"micro-batch: {'; '.join(parts)}"
+
+    @property
+    def up_to(self) -> str:
+        """How far the stream is."""
+        if self.watermark is None:
+            return "No event is there yet; nothing is"
+        return f"published: windows up to {self.watermark.isoformat()}"
+
 
 def advance(
     spark: SparkSession,
@@ -91,8 +118,10 @@ def advance(
     lateness: timedelta,
     expectations: Expectations = Expectations(),
     at_most: int = UNBOUNDED,
+    needs: Needs | None = None,
 ) -> MicroBatch:
-    """One micro-batch, of so many new files; the caller has the warehouse alone.
+    """One micro-batch, of so many new files, for all who `need` the events (None: the workload alone); the caller has the
+    warehouse alone.
 
     Raises as `ingest` and `recompute`, and RedCheck E552.
     """
@@ -101,8 +130,11 @@ def advance(
     warehouse = Warehouse(settings.warehouse, Provenance(run_id, workload.name, workload.hash))
     known = positions(warehouse, workload.name)
     before, after = latest_ingest(warehouse), max((one.watermark for one in known.values()), default=None)
+    needs = needs or replace(needs_of([workload]), readers=((workload.parsed, settings.event_schema),))
     ingested = (
-        _ingest(spark, warehouse, settings, at_most) if _anything_new(warehouse, settings, known) else None
+        _ingest(spark, warehouse, settings, needs, at_most)
+        if _anything_new(warehouse, settings, known)
+        else None
     )
     latest = last_event(warehouse) if warehouse.exists("events") else None
     if latest is None:
@@ -127,10 +159,13 @@ def advance(
 
 
 def _metrics(batch: MicroBatch, watermark: datetime) -> tuple[Metric, ...]:
+    events = batch.ingested.rows if batch.ingested is not None else 0
     return (
         Metric("stream", "seconds", round(batch.seconds, 3)),
         Metric("stream", "late events", batch.late),
         Metric("stream", "watermark, seconds from 1970", watermark.timestamp()),
+        Metric("stream", "events per second", round(events / batch.seconds, 3)),
+        Metric("stream", "seconds behind the clock", round(time.time() - watermark.timestamp(), 3)),
     )
 
 
@@ -143,10 +178,9 @@ def _anything_new(warehouse: Warehouse, settings: JobSettings, known: Mapping[st
     return bool(ledger.unread(files)) or bool(known and not same_queries(settings, known))
 
 
-def _ingest(spark: SparkSession, warehouse: Warehouse, settings: JobSettings, at_most: int) -> IngestReport:
-    needs = replace(
-        needs_of([settings.workload]), readers=((settings.workload.parsed, settings.event_schema),)
-    )
+def _ingest(
+    spark: SparkSession, warehouse: Warehouse, settings: JobSettings, needs: Needs, at_most: int
+) -> IngestReport:
     _now("ingest")
     return ingest(spark, warehouse, settings.source, needs, at_most)
 

@@ -150,8 +150,8 @@ def late_events_sensor(folder: WorkloadFolder, place: Place, job: Job) -> dg.Sen
                 return dg.SkipReason(f"the last run of late events is {outcome}")
         failed = [(one, outcome) for one, outcome in outcomes if outcome.failed]
         warehouse = Warehouse(folder.warehouse)
-        latest = latest_ingest(warehouse)
-        if latest is None or seen == latest.isoformat():
+        latest = _looked_at(place, latest_ingest(warehouse))
+        if latest is None or seen == latest:
             wanted = [one.again for one, outcome in failed if outcome.due]
             rest = [one for one, outcome in failed if not outcome.due]
             quiet = "nothing has come in since the last look"
@@ -160,10 +160,10 @@ def late_events_sensor(folder: WorkloadFolder, place: Place, job: Job) -> dg.Sen
         else:
             try:
                 now = WorkloadFolder.read(folder.root)
-                late = late_partitions(warehouse, now.settings(place.name or ""))
+                late = _complete(place, late_partitions(warehouse, now.settings(place.name or "")))
             except HamletError as error:
                 return dg.SkipReason(str(error))
-            seen, rest = latest.isoformat(), []
+            seen, rest = latest, []
             wanted = [_Late.first(run[0].key, run[-1].key, len(run), seen) for run in in_a_row(late)]
             spans = {(one.since, one.until) for one in wanted}
             wanted += [one.again for one, _ in failed if (one.since, one.until) not in spans]
@@ -175,6 +175,21 @@ def late_events_sensor(folder: WorkloadFolder, place: Place, job: Job) -> dg.Sen
         return dg.SensorResult(run_requests=[_request(place, one) for one in wanted], cursor=cursor)
 
     return late_events
+
+
+def _looked_at(place: Place, latest: datetime | None) -> str | None:
+    """What late events are looked for in: the last ingest; of a stream also the last partition that is complete."""
+    if latest is None or place.settings.stream is None or place.partitions is None:
+        return latest.isoformat() if latest is not None else None
+    return f"{latest.isoformat()} {place.partitions.get_last_partition_key()}"
+
+
+def _complete(place: Place, late: Sequence[Partition]) -> Sequence[Partition]:
+    """Of a stream, whose last day is given out in parts, the partitions that there are by now."""
+    if place.settings.stream is None or place.partitions is None:
+        return late
+    known = set(place.partitions.get_partition_keys())
+    return [one for one in late if one.key in known]
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,6 @@ Examples:
 
 LOG = logging.getLogger(PROGRESS)
 
-LONGEST = timedelta(days=365)
-"""That a stream waits for late events."""
-
 PATIENCE = 86_400.0
 """Seconds that it waits for another run of the warehouse."""
 
@@ -130,7 +127,7 @@ def stream(
     assert found is not None  # noqa: S101 - what keeps the only micro-batch from beginning raises
     for plan in settings.workload.plans:
         click.echo(f"{plan.name}: {rows[plan.name]:,} rows")
-    click.echo(f"{_up_to(found)} in {warehouse.rstrip('/')}/trend_aggregates after {seconds:.1f} s.")
+    click.echo(f"{found.up_to} in {warehouse.rstrip('/')}/trend_aggregates after {seconds:.1f} s.")
 
 
 @dataclass(slots=True)
@@ -194,37 +191,16 @@ def _micro_batch(
 
 def _tell(found: MicroBatch) -> None:
     """What a micro-batch did, if it did anything, as a line of progress."""
-    if found.idle:
-        return
-    parts = [f"{found.seconds:.1f} s"]
-    if (read := found.ingested) is not None:
-        parts.append(f"{len(read.files)} files, {read.rows:,} events, {read.rejected:,} rows rejected")
-        parts += [f"{file.name}: {file.reason}" for file in read.waiting]
-        parts += [f"{read.left:,} files are left to the next"] if read.left else []
-    if found.began:
-        parts.append(f"{', '.join(found.began)} begin")
-    if found.late:
-        parts.append(
-            f"{found.late:,} events came too late (events_late): `hamlet pipeline` computes their windows anew"
-        )
-    rows = sum(found.rows.values())
-    parts.append(f"{rows:,} rows; {_up_to(found)}" if found.given is not None else "no window is final yet")
-    fields = {"step": "stream", "rows": rows, "late": found.late, "watermark": found.watermark}
-    LOG.info("micro-batch: %s", "; ".join(parts), extra={"fields": fields})
-
-
-def _up_to(found: MicroBatch) -> str:
-    if found.watermark is None:
-        return "No event is there yet; nothing is"
-    return f"published: windows up to {found.watermark.isoformat()}"
+    if not found.idle:
+        rows = sum(found.rows.values())
+        fields = {"step": "stream", "rows": rows, "late": found.late, "watermark": found.watermark}
+        LOG.info("%s", found.line, extra={"fields": fields})
 
 
 def _length(option: str, text: str) -> timedelta:
-    from hamlet_core.language.literals import length
+    from pipelines.settings import read_length
 
-    found = length(text)
-    if found is None or not 0 <= found <= LONGEST / timedelta(microseconds=1):
-        raise click.UsageError(
-            f"{option} {text!r} is no length of time from 0 s to {LONGEST.days} days, such as '5 min'."
-        )
-    return timedelta(microseconds=found)
+    try:
+        return read_length(text)
+    except ValueError as wrong:
+        raise click.UsageError(f"{option} {wrong}.") from None

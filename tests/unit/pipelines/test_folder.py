@@ -11,7 +11,13 @@ import pytest
 from pydantic import BaseModel
 
 from pipelines.expectations import ColumnExpectation, ExpectationError, Expectations
-from pipelines.folder import ExpectationSettings, StreamSettings, WorkloadFolder, WorkloadSettings
+from pipelines.folder import (
+    ContinuousSettings,
+    ExpectationSettings,
+    StreamSettings,
+    WorkloadFolder,
+    WorkloadSettings,
+)
 from pipelines.settings import SettingsError
 from pipelines.spans import Partition, Span
 from tests.conftest import ROOT
@@ -151,6 +157,7 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
         (StreamSettings, "## pipeline.yaml"),
         (ExpectationSettings, "### expectations"),
         (WorkloadSettings, "## NAME.yaml"),
+        (ContinuousSettings, "### stream"),
     ],
 )
 def test_every_setting_stands_in_the_docs_with_its_default(model: type[BaseModel], head: str) -> None:
