@@ -39,7 +39,8 @@ _ANEW = "ingest the table into another --warehouse"
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """A data file, which never changes: absolute path or URI, name below the table, bytes, when it was written.
+    """A data file, which never changes: absolute path or URI, name below the table, bytes, when it was written (with a memory:
+    when its rows were committed, the first of them; files of one commit agree).
 
     `constants` are columns that stand beside it and not in it, by which the table is partitioned; `fingerprint` stands for what
     is in it; its rows may be those of files that were read (`same_as` names one).
@@ -116,11 +117,11 @@ class _Table:
             self.place, deltalake.DeltaTable(self.place.address, version=version, storage_options=options)
         ).files()
 
-    def file(self, name: str, added: Mapping[str, Any]) -> TableFile:
-        """A file that a commit has added."""
+    def file(self, name: str, added: Mapping[str, Any], milliseconds: int) -> TableFile:
+        """A file that a commit of this time has added."""
         row = {
             "size_bytes": added["size"],
-            "modification_time": added["modificationTime"],
+            "modification_time": milliseconds,
             "partition": {
                 name: _value(text, self._types.field(name).type)
                 for name, text in (added.get("partitionValues") or {}).items()
@@ -150,6 +151,7 @@ class _Commit:
 
     version: int
     what: str
+    milliseconds: int
     new: Mapping[str, Mapping[str, Any]]
     same: Mapping[str, Mapping[str, Any]]
     removed: frozenset[str]
@@ -159,7 +161,7 @@ class _Commit:
         """From a file of the log."""
         new: dict[str, Mapping[str, Any]] = {}
         same: dict[str, Mapping[str, Any]] = {}
-        removed, what = set(), "?"
+        removed, what, milliseconds = set(), "?", 0
         for line in filter(str.strip, text.splitlines()):
             for kind, action in json.loads(line).items():
                 match kind:
@@ -169,7 +171,9 @@ class _Commit:
                         removed.add(unquote(action["path"]))
                     case "commitInfo":
                         what = action.get("operation", what)
-        return cls(version, what, new, same, frozenset(removed))
+                        milliseconds = action.get("timestamp", milliseconds)
+        written = (action["modificationTime"] for action in (*new.values(), *same.values()))
+        return cls(version, what, milliseconds or max(written, default=0), new, same, frozenset(removed))
 
 
 @dataclass(slots=True)
@@ -218,14 +222,14 @@ class _Appended:
         """The files to look at: those of the latest version, and those whose rows were put together before they were read."""
         found: dict[str, TableFile] = {}
         for name, file in latest.items():
-            found[name] = file
+            found[name] = self.seen.get(name, file)
             if _has(self.memory, file):
                 continue
             read, unread = self._parted(name)
             if self.unclear & ({name} | unread):
                 raise self._unclear()
             if read:
-                found[name] = replace(file, same_as=self.seen[min(read)].name)
+                found[name] = replace(found[name], same_as=self.seen[min(read)].name)
                 found |= {one: self.seen[one] for one in unread}
         self._require([one for name, one in found.items() if name not in latest])
         return [*found.values()]
@@ -234,10 +238,13 @@ class _Appended:
         """One version further."""
         added = {**commit.new, **commit.same}
         put_together = commit.same.keys() - self.seen.keys()  # others are only described anew
-        self.seen |= {name: self.table.file(name, action) for name, action in added.items()}
+        when = commit.milliseconds
+        self.seen |= {name: self.table.file(name, action, when) for name, action in added.items()}
         if put_together:
             together = frozenset(one for name in commit.removed for one in self._rows_of(name))
             self.sources |= dict.fromkeys(put_together, together)
+            if times := [self.seen[one].modified for one in together if one in self.seen]:
+                self.seen |= {name: replace(self.seen[name], modified=min(times)) for name in put_together}
         # Rows that were read may not be changed; files that go as a whole are as files that somebody moves away.
         elif commit.new and any(self._parted(name)[0] for name in commit.removed):
             raise StreamError(

@@ -8,13 +8,13 @@ import dagster as dg
 
 from pipelines.ahead import load_checks_and_engines
 from pipelines.assets.configuration import PipelineResource
-from pipelines.assets.place import Place
+from pipelines.assets.place import Place, range_tags, span_of
 from pipelines.assets.presenting import say, table_spec, telling, written
 from pipelines.assets.spark import SparkResource
 from pipelines.folder import WorkloadFolder
 from pipelines.reading import listing
 from pipelines.settings import read_length
-from pipelines.spans import Partition, Span
+from pipelines.spans import Span
 from pipelines.steps.execution.computed import latest_ingest
 from pipelines.steps.ingestion.ingest import UNBOUNDED
 from pipelines.steps.ingestion.ledger import Ledger
@@ -111,26 +111,18 @@ def _complete_days(
     """The partitions of the published table that are complete by now: the pages show them as those of a job."""
     assert place.partitions is not None  # noqa: S101 - a stream has daily ones
     known = set(place.partitions.get_partition_keys())
-    given = [part for one in done if one.given is not None for part in one.given.partitions]
-    complete = [part for part in given if part.key in known and part.until == _end_of(place, part.key)]
+    given = [
+        part for one in done if one.given is not None for part in one.given.partitions if part.key in known
+    ]
+    days = [(part, *span_of(place.partitions, range_tags(part.key, part.key)).partitions) for part in given]
+    complete = tuple(day for part, day in days if part.until == day.until)
     if not complete:
         return
-    days = Span(tuple(Partition(one.key, _start_of(place, one.key), one.until) for one in complete))
     published = warehouse.dataset(tables.PUBLISHED.name)
-    for day, rows in rows_by_partition(published, place.name or "", days).items():
+    for day, rows in rows_by_partition(published, place.name or "", Span(complete)).items():
         yield dg.AssetMaterialization(
             place.key(tables.PUBLISHED.name), partition=day, metadata={"dagster/row_count": rows}
         )
-
-
-def _start_of(place: Place, key: str) -> datetime:
-    assert place.partitions is not None  # noqa: S101
-    return datetime.fromtimestamp(place.partitions.time_window_for_partition_key(key).start.timestamp(), UTC)
-
-
-def _end_of(place: Place, key: str) -> datetime:
-    assert place.partitions is not None  # noqa: S101
-    return datetime.fromtimestamp(place.partitions.time_window_for_partition_key(key).end.timestamp(), UTC)
 
 
 def _moves(place: Place, warehouse: Warehouse, source: str) -> dg.AssetCheckResult:

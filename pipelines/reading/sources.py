@@ -94,8 +94,8 @@ def discover(place: str | Path, memory: Memory | None = None) -> tuple[SourceFil
 
 
 def discover_first(place: str | Path, memory: Memory, at_most: int) -> tuple[tuple[SourceFile, ...], int]:
-    """As `discover`, but of the files that nobody has read only the oldest ones, so many at most; and how many were left
-    without a look at them.
+    """As `discover`, but of the files that nobody has read only the oldest ones, so many at most (what came into a Delta table by
+    one commit stays together); and how many were left without a look at them.
     """
     known: list[ListedFile] = []
     new: list[ListedFile] = []
@@ -106,7 +106,8 @@ def discover_first(place: str | Path, memory: Memory, at_most: int) -> tuple[tup
     files = [_looked_at(one, place, memory) for one in known]
     fresh: set[str] = set()
     for number, one in enumerate(new):
-        if len(fresh) == at_most:
+        together = one.fingerprint and number and one.modified == new[number - 1].modified
+        if len(fresh) >= at_most and not together:
             return _by_name(place, files), len(new) - number
         file = _looked_at(one, place, memory)
         files.append(file)

@@ -16,7 +16,15 @@ import pytest
 from deltalake import PostCommitHookProperties
 
 from hamlet_core.errors import HamletError, StreamError
-from pipelines.reading import ColumnOptions, ListedFile, changed_since, check_names, discover, read_all
+from pipelines.reading import (
+    ColumnOptions,
+    ListedFile,
+    changed_since,
+    check_names,
+    discover,
+    discover_first,
+    read_all,
+)
 
 TICK = ColumnOptions()
 _NO_CHECKPOINTS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
@@ -161,6 +169,24 @@ def test_what_is_compacted_is_not_read_twice(tmp_path):
     deltalake.DeltaTable(place).vacuum(0, enforce_retention_duration=False, dry_run=False)
     append(place, events(4))
     assert memory.new(place) == [4]
+
+
+def test_of_a_long_backlog_whole_commits_are_read_the_oldest_first(tmp_path):
+    memory, place = Read(), tmp_path / "t"
+    for number in range(5):
+        rows = {"time": [10 * number + 1, 10 * number + 2], "type": ["A", "B"]}
+        append(place, pa.table(rows), partition_by=["type"])
+    seen = []
+    for at_most in (1, 1, 3, 9):
+        files, left = discover_first(place, memory, at_most)
+        fresh = [file for file in files if file.fingerprint not in memory.fingerprints and not file.same_as]
+        seen.append((times(fresh), left))
+        memory.fingerprints |= {file.fingerprint for file in fresh}
+        memory.paths |= {file.path for file in fresh}
+        if at_most == 1:
+            deltalake.DeltaTable(place).optimize.compact()
+    assert [found for found, _ in seen] == [[1, 2], [11, 12], [21, 22, 31, 32], [41, 42]]
+    assert [left > 0 for _, left in seen] == [True, True, True, False]
 
 
 def test_what_was_compacted_and_deleted_before_it_was_read_is_told(tmp_path):
