@@ -71,6 +71,12 @@ def _parquet(path: Path, type_column: str | None) -> Any:
             code="E209",
             hint="other files are read by `hamlet run`, or by a library of your own",
         )
+    if log := next(path.rglob("_delta_log"), None):
+        raise StreamError(
+            f"the events {str(path)!r} cannot be read: {log.parent} is a Delta table, and not all of its files are in it",
+            code="E209",
+            hint="give the table as a data set (`DeltaTable(path).to_pyarrow_dataset()` of deltalake), or use `hamlet run`",
+        )
     found = ds.dataset(path, format="parquet")
     if type_column is None or not all(
         _has_texts(file.physical_schema, type_column) for file in found.get_fragments()

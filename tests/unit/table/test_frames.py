@@ -7,10 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
@@ -81,6 +83,22 @@ def test_every_frame_gives_the_rows_of_the_table(name: str, engine: str, tmp_pat
     wanted = run(QUERY, table(), engine=engine, arithmetic="exact")
     assert wanted.num_rows > 10
     assert run(QUERY, FRAMES[name](table(), tmp_path), engine=engine, arithmetic="exact") == wanted
+
+
+@pytest.mark.parametrize("below", ["", "lake"])
+def test_a_delta_table_is_given_as_a_data_set_and_not_as_a_path(below: str, tmp_path: Path) -> None:
+    """Its folder holds files that it no longer holds."""
+    place = tmp_path / below / "rides"
+    place.parent.mkdir(exist_ok=True)
+    deltalake.write_deltalake(place, table())
+    deltalake.DeltaTable(place).delete("k = 1")
+    with pytest.raises(StreamError, match=rf"E209.*{place} is a Delta table") as refused:
+        run(QUERY, tmp_path if below else place)
+    assert "to_pyarrow_dataset" in refused.value.hint
+    left = table().filter(pc.not_equal(table()["k"], 1))
+    wanted = run(QUERY, left, arithmetic="exact")
+    found = run(QUERY, deltalake.DeltaTable(place).to_pyarrow_dataset(), arithmetic="exact")
+    assert found == wanted
 
 
 def test_other_functions_take_them_too() -> None:
