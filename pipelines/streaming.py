@@ -51,6 +51,9 @@ from resources.warehouse import Warehouse
 
 LOG = logging.getLogger("hamlet.progress")
 
+BEHIND = "seconds behind the clock"
+"""A metric: `behind` the watermark."""
+
 _STOPPED = "nothing of this micro-batch is published, and the stream goes on with it when it is started again"
 
 
@@ -158,6 +161,11 @@ def advance(
     return batch
 
 
+def behind(watermark: datetime) -> float:
+    """Seconds from a watermark to now."""
+    return round(time.time() - watermark.timestamp(), 3)
+
+
 def _metrics(batch: MicroBatch, watermark: datetime) -> tuple[Metric, ...]:
     events = batch.ingested.rows if batch.ingested is not None else 0
     return (
@@ -165,7 +173,7 @@ def _metrics(batch: MicroBatch, watermark: datetime) -> tuple[Metric, ...]:
         Metric("stream", "late events", batch.late),
         Metric("stream", "watermark, seconds from 1970", watermark.timestamp()),
         Metric("stream", "events per second", round(events / batch.seconds, 3)),
-        Metric("stream", "seconds behind the clock", round(time.time() - watermark.timestamp(), 3)),
+        Metric("stream", BEHIND, behind(watermark)),
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import unquote
 
 import deltalake
@@ -21,7 +21,7 @@ import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
 from hamlet_core.errors import StreamError
-from resources.storage import Location, WarehouseError, is_there
+from resources.storage import ListedFile, Location, Memory, WarehouseError, is_there
 from resources.table_logs import opened
 
 NOT_BY_FILES = "E453"
@@ -37,37 +37,10 @@ _COPY = "write what is in it into another table, or into Parquet files; deletion
 _ANEW = "ingest the table into another --warehouse"
 
 
-@dataclass(frozen=True, slots=True)
-class TableFile:
-    """A data file, which never changes: absolute path or URI, name below the table, bytes, when it was written (with a memory:
-    when its rows were committed, the first of them; files of one commit agree).
-
-    `constants` are columns that stand beside it and not in it, by which the table is partitioned; `fingerprint` stands for what
-    is in it; its rows may be those of files that were read (`same_as` names one).
-    """
-
-    path: str
-    name: str
-    size: int
-    modified: datetime
-    constants: tuple[tuple[str, pa.Scalar], ...]
-    fingerprint: str
-    same_as: str = ""
-
-
-class Memory(Protocol):
-    """What somebody knows of files that were read before."""
-
-    def has(self, path: str, fingerprint: str) -> bool:
-        """Whether a file that never changes was read."""
-
-    def any_below(self, address: str) -> bool:
-        """Whether any file was read whose path begins so."""
-
-
-def files_of_table(place: Location, memory: Memory | None = None) -> list[TableFile]:
+def files_of_table(place: Location, memory: Memory | None = None) -> list[ListedFile]:
     """The data files of the table at a place, named from there: of its latest version, if there is no `memory` of what was read
-    before. With one, all rows that were appended are in files that are known, or are in the others once each.
+    before. With one, all rows that were appended are in files that are known, or are in the others once each; these are as old
+    as the commit of their first rows, so that files of one commit agree.
 
     Raises StreamError E453 for a table whose files do not say by themselves what is in it, E454 where rows that were read
     were changed since, or nobody can tell which were not read; WarehouseError E516 for a damaged log.
@@ -105,19 +78,19 @@ class _Table:
         if "deletionVectors" in features and any(batch.num_rows for batch in self.table.deletion_vectors()):
             raise _not_by_files(self.place, "rows of its files are only marked as deleted (deletion vectors)")
 
-    def files(self) -> dict[str, TableFile]:
+    def files(self) -> dict[str, ListedFile]:
         """The files of this version, by their names."""
         added = {unquote(row["path"]): row for row in pa.table(self.table.get_add_actions()).to_pylist()}
         return {name: self._listed(name, row) for name, row in added.items()}
 
-    def at(self, version: int) -> dict[str, TableFile]:
+    def at(self, version: int) -> dict[str, ListedFile]:
         """The files of another version."""
         options = self.place.storage_options()
         return _Table(
             self.place, deltalake.DeltaTable(self.place.address, version=version, storage_options=options)
         ).files()
 
-    def file(self, name: str, added: Mapping[str, Any], milliseconds: int) -> TableFile:
+    def file(self, name: str, added: Mapping[str, Any], milliseconds: int) -> ListedFile:
         """A file that a commit of this time has added."""
         row = {
             "size_bytes": added["size"],
@@ -133,7 +106,7 @@ class _Table:
     def _types(self) -> pa.Schema:
         return pa.schema(self.table.schema())
 
-    def _listed(self, name: str, row: Mapping[str, Any]) -> TableFile:
+    def _listed(self, name: str, row: Mapping[str, Any]) -> ListedFile:
         constants = tuple(
             (column, pa.scalar(value, self._types.field(column).type))
             for column, value in sorted((row.get("partition") or {}).items())
@@ -142,7 +115,7 @@ class _Table:
         fingerprint = hashlib.sha256(f"{self.table.metadata().id}/{name}".encode()).hexdigest()
         path = name if "://" in name or name.startswith("/") else self.place.below(name).address
         modified = _EPOCH + timedelta(milliseconds=row["modification_time"])
-        return TableFile(path, name, row["size_bytes"], modified, constants, fingerprint)
+        return ListedFile(path, name, row["size_bytes"], modified, constants, fingerprint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +159,7 @@ class _Appended:
 
     table: _Table
     memory: Memory
-    seen: dict[str, TableFile] = field(default_factory=dict)
+    seen: dict[str, ListedFile] = field(default_factory=dict)
     sources: dict[str, frozenset[str]] = field(default_factory=dict)
     unclear: frozenset[str] = frozenset()
     """Files of before the log, which may be new, or hold rows anew."""
@@ -212,15 +185,15 @@ class _Appended:
             found.walk(_Commit.read(version, _text(log.below(f"{version:020}.json"))))
         return found
 
-    def begin(self, files: Mapping[str, TableFile]) -> None:
+    def begin(self, files: Mapping[str, ListedFile]) -> None:
         """With the files of a version whose log is gone."""
         self.seen |= files
         if self.memory.any_below(f"{self.table.place.address}/"):
             self.unclear = frozenset(name for name, file in files.items() if not _has(self.memory, file))
 
-    def of(self, latest: Mapping[str, TableFile]) -> list[TableFile]:
+    def of(self, latest: Mapping[str, ListedFile]) -> list[ListedFile]:
         """The files to look at: those of the latest version, and those whose rows were put together before they were read."""
-        found: dict[str, TableFile] = {}
+        found: dict[str, ListedFile] = {}
         for name, file in latest.items():
             found[name] = self.seen.get(name, file)
             if _has(self.memory, file):
@@ -238,12 +211,13 @@ class _Appended:
         """One version further."""
         added = {**commit.new, **commit.same}
         put_together = commit.same.keys() - self.seen.keys()  # others are only described anew
-        when = commit.milliseconds
-        self.seen |= {name: self.table.file(name, action, when) for name, action in added.items()}
+        self.seen |= {
+            name: self.table.file(name, action, commit.milliseconds) for name, action in added.items()
+        }
         if put_together:
             together = frozenset(one for name in commit.removed for one in self._rows_of(name))
             self.sources |= dict.fromkeys(put_together, together)
-            if times := [self.seen[one].modified for one in together if one in self.seen]:
+            if times := [when for one in together if one in self.seen and (when := self.seen[one].modified)]:
                 self.seen |= {name: replace(self.seen[name], modified=min(times)) for name in put_together}
         # Rows that were read may not be changed; files that go as a whole are as files that somebody moves away.
         elif commit.new and any(self._parted(name)[0] for name in commit.removed):
@@ -266,7 +240,7 @@ class _Appended:
         read = frozenset(one for one in rows if _has(self.memory, self.seen[one]))
         return read, rows - read
 
-    def _require(self, files: Iterable[TableFile]) -> None:
+    def _require(self, files: Iterable[ListedFile]) -> None:
         """StreamError if one of these files, which are no longer in the table, is no longer there at all."""
         for file in files:
             if not is_there(file.path):
@@ -285,7 +259,7 @@ class _Appended:
         )
 
 
-def _has(memory: Memory, file: TableFile) -> bool:
+def _has(memory: Memory, file: ListedFile) -> bool:
     return memory.has(file.path, file.fingerprint)
 
 

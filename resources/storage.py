@@ -10,9 +10,12 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import urlsplit
 
+import pyarrow as pa
 import pyarrow.fs as pa_fs
 
 from hamlet_core.errors import HamletError
@@ -43,6 +46,38 @@ _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 
 class WarehouseError(HamletError, RuntimeError):
     """The warehouse does not allow what was asked, and says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A file as its folder shows it: absolute path or URI, name below what the user gave, bytes, last change.
+
+    Of a file of a Delta table, which never changes: `constants` are columns that stand beside it and not in it, by which the
+    table is partitioned; `fingerprint` stands for its content; its rows may be those of files that are known (`same_as`
+    names one).
+    """
+
+    path: str
+    name: str
+    size: int
+    modified: datetime | None
+    """UTC; None where the store does not tell."""
+    constants: tuple[tuple[str, pa.Scalar], ...] = ()
+    fingerprint: str = ""
+    same_as: str = ""
+
+
+class Memory(Protocol):
+    """What somebody knows of files that were read before."""
+
+    def known(self, file: ListedFile) -> str | None:
+        """The fingerprint of a file that need not be read again, because it is as it was."""
+
+    def has(self, path: str, fingerprint: str) -> bool:
+        """Whether a file that never changes was read."""
+
+    def any_below(self, address: str) -> bool:
+        """Whether any file was read whose path begins so."""
 
 
 @dataclass(frozen=True, slots=True)

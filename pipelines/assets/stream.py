@@ -21,7 +21,7 @@ from pipelines.steps.ingestion.ledger import Ledger
 from pipelines.steps.metrics import Metric
 from pipelines.steps.slices import rows_by_partition
 from pipelines.steps.watermark import positions
-from pipelines.streaming import MicroBatch, advance
+from pipelines.streaming import BEHIND, MicroBatch, advance, behind
 from resources import tables
 from resources.warehouse import Warehouse
 
@@ -101,7 +101,7 @@ def _numbers(done: list[MicroBatch]) -> tuple[Metric, ...]:
     }
     if watermark is not None:
         numbers["watermark, seconds from 1970"] = watermark.timestamp()
-        numbers["seconds behind the clock"] = round(datetime.now(UTC).timestamp() - watermark.timestamp(), 3)
+        numbers[BEHIND] = behind(watermark)
     return tuple(Metric("stream", name, value) for name, value in numbers.items())
 
 
@@ -176,13 +176,12 @@ def watch_sensor(folder: WorkloadFolder, place: Place) -> dg.SensorDefinition:
             )
         ]
         if watermark is not None:
-            behind = datetime.now(UTC).timestamp() - watermark.timestamp()
             events.append(
                 dg.AssetObservation(
                     place.key(tables.STREAMS.name),
                     metadata={
                         "watermark": dg.MetadataValue.timestamp(watermark),
-                        "seconds behind the clock": round(behind, 3),
+                        BEHIND: behind(watermark),
                         "queries": len(known),
                     },
                 )

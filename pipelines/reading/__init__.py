@@ -11,7 +11,7 @@ from pipelines.reading.duplicates import as_json, texts_of
 from pipelines.reading.evidence import Evidence, evidence, merge
 from pipelines.reading.headers import check_names
 from pipelines.reading.observation import ColumnEvidence
-from pipelines.reading.opening import ListedFile, Position
+from pipelines.reading.opening import Position
 from pipelines.reading.reasons import REJECTED_SCHEMA, Reason
 from pipelines.reading.rows import AllRows, Rows, read_all, read_file
 from pipelines.reading.sources import (
@@ -34,7 +34,6 @@ __all__ = [
     "ColumnOptions",
     "Evidence",
     "Format",
-    "ListedFile",
     "Position",
     "Reason",
     "Rows",

@@ -9,56 +9,23 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from stat import S_ISREG
-from typing import BinaryIO, Protocol, cast
+from typing import BinaryIO, cast
 
-import pyarrow as pa
 import pyarrow.fs as pa_fs
 
 from hamlet_core.errors import StreamError
 from pipelines.reading.reasons import NO_SUCH_PATH
-from resources.storage import SCHEMES, Location, is_uri
+from resources.storage import SCHEMES, ListedFile, Location, Memory, is_uri
 
 BUFFER_BYTES = 1 << 20
 """That are asked of a store at once."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LOG = re.compile(r"(?:^|/)_delta_log(?:/|$)")
 """The folder with the log of a Delta table, in a name."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListedFile:
-    """A file as its folder shows it: absolute path or URI, name below what the user gave, bytes, last change.
-
-    Of a file of a Delta table, which never changes: `constants` are columns that stand beside it and not in it, by which the
-    table is partitioned; `fingerprint` stands for its content; its rows may be those of files that are known (`same_as`
-    names one).
-    """
-
-    path: str
-    name: str
-    size: int
-    modified: datetime | None
-    """UTC; None where the store does not tell."""
-    constants: tuple[tuple[str, pa.Scalar], ...] = ()
-    fingerprint: str = ""
-    same_as: str = ""
-
-
-class Memory(Protocol):
-    """What somebody knows of files that were read before."""
-
-    def known(self, file: ListedFile) -> str | None:
-        """The fingerprint of a file that need not be read again, because it is as it was."""
-
-    def has(self, path: str, fingerprint: str) -> bool:
-        """Whether a file that never changes was read."""
-
-    def any_below(self, address: str) -> bool:
-        """Whether any file was read whose path begins so."""
 
 
 _OPENED: ContextVar[Callable[[str, BinaryIO], None] | None] = ContextVar("hamlet_opened_files", default=None)
@@ -177,13 +144,7 @@ def _apart(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _of_table(place: Location, prefix: str, memory: Memory | None) -> list[ListedFile]:
     from resources.delta_sources import files_of_table  # only who has a Delta table waits for delta-rs
 
-    return [
-        ListedFile(
-            *(one.path, f"{prefix}/{one.name}".lstrip("/"), one.size, one.modified),
-            *(one.constants, one.fingerprint, one.same_as),
-        )
-        for one in files_of_table(place, memory)
-    ]
+    return [replace(one, name=f"{prefix}/{one.name}".lstrip("/")) for one in files_of_table(place, memory)]
 
 
 def _listed(paths: Iterable[Path], root: Path) -> list[ListedFile]:

@@ -16,14 +16,12 @@ from hamlet_core.errors import StreamError
 from pipelines.reading.decoding import PACKED, is_packed, unpacked_name
 from pipelines.reading.opening import (
     BUFFER_BYTES,
-    ListedFile,
-    Memory,
     is_pattern,
     open_file,
     visible_files,
 )
 from pipelines.reading.reasons import NO_SUCH_PATH
-from resources.storage import is_there
+from resources.storage import ListedFile, Memory, is_there
 
 
 class Format(StrEnum):
@@ -80,7 +78,8 @@ def awaited(place: str | Path) -> bool:
     found = visible_files(place)
     if found is None:
         return is_pattern(place)
-    return not listing(place) and [file.path for file in found] != [str(place)]
+    events = any(_format(file, place) is not None for file in found)
+    return not events and [file.path for file in found] != [str(place)]
 
 
 def discover(place: str | Path, memory: Memory | None = None) -> tuple[SourceFile, ...]:

@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from pipelines.reading import ListedFile, SourceFile, fingerprint_of_first
+from pipelines.reading import SourceFile, fingerprint_of_first
 from resources import tables
 from resources.data_files import parquet
 from resources.sql import literal, standard_literal
+from resources.storage import ListedFile
 from resources.warehouse import Warehouse
 
 INGEST = "hamlet.ingest"
@@ -102,8 +103,9 @@ class Sifted:
     """What an ingest does with each file: reads it, passes over it, or leaves it apart because it has `changed`.
 
     `replaced` are the readings that go, by path: of files that are read again, and of `emptied` ones, whose content by
-    now is that of another file. `repeated` are new files of a Delta table which hold rows that are in. Of the first, those in `rejudged` are as they were, but queries read other columns;
-    `lost` are the names of files of which that holds, and which are not among the files.
+    now is that of another file. Of the first, those in `rejudged` are as they were, but queries read other columns;
+    `lost` are the names of files of which that holds, and which are not among the files. `repeated` are new files of a
+    Delta table which hold rows that are in.
     """
 
     fresh: tuple[SourceFile, ...]

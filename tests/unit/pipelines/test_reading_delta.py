@@ -18,13 +18,13 @@ from deltalake import PostCommitHookProperties
 from hamlet_core.errors import HamletError, StreamError
 from pipelines.reading import (
     ColumnOptions,
-    ListedFile,
     changed_since,
     check_names,
     discover,
     discover_first,
     read_all,
 )
+from resources.storage import ListedFile
 
 TICK = ColumnOptions()
 _NO_CHECKPOINTS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
