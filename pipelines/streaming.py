@@ -79,8 +79,8 @@ class MicroBatch:
 
     @property
     def left(self) -> int:
-        """Files that wait for the next micro-batch."""
-        return self.ingested.left if self.ingested is not None else 0
+        """Files for a next micro-batch at once; none where this one could read nothing, and waits for files that change."""
+        return self.ingested.left if self.ingested is not None and self.ingested.files else 0
 
     @property
     def idle(self) -> bool:

@@ -25,7 +25,7 @@ from pipelines.settings import JobSettings, NamedWorkload
 from pipelines.spans import EPOCH, Partition, Span
 from pipelines.steps.execution.computed import Computed, missing
 from pipelines.steps.execution.execute import ExecuteReport, execute
-from pipelines.steps.ingestion.ingest import Needs, ingest
+from pipelines.steps.ingestion.ingest import IngestedFile, IngestReport, Needs, ingest
 from pipelines.steps.publication import wide
 from pipelines.steps.publication.publish import publish
 from pipelines.steps.watermark import Position, positions
@@ -146,6 +146,15 @@ def test_a_stream_takes_so_many_files_at_once_the_oldest_first(spark: SparkSessi
     ]
     assert [(batch.left, batch.late) for batch in seen] == [(3, 0), (1, 0), (0, 0)]
     assert published(one.warehouse) == one.final() != []
+
+
+def test_a_micro_batch_that_could_read_no_file_is_not_followed_at_once() -> None:
+    """Else a stream would ask again and again for files that are still being written."""
+    read = IngestReport((IngestedFile("a.csv", 1, 0),), (), (), 0, left=3)
+    batch = MicroBatch("run", read, None, None, {}, 0, 0.1)
+    assert batch.left == 3
+    assert replace(batch, ingested=replace(read, files=())).left == 0
+    assert replace(batch, ingested=None).left == 0
 
 
 def test_events_that_come_too_late_are_told_and_the_batch_job_repairs_their_days(
