@@ -77,6 +77,8 @@ class Stopwatch:
     """Mutable: how long something went on so far, however often it began and ended; what begins inside of it is part of it."""
 
     now: Callable[[], float] = time.monotonic
+    at_first: Callable[[], object] | None = None
+    """Called when it begins next, and not again."""
     _going_on: int = 0
     _since: float = 0.0
     _before: float = 0.0
@@ -86,6 +88,9 @@ class Stopwatch:
         if not self._going_on:
             self._since = self.now()
         self._going_on += 1
+        if call := self.at_first:
+            self.at_first = None
+            call()
 
     def end(self) -> None:
         """What began last has ended."""
@@ -101,3 +106,13 @@ class Stopwatch:
 
 COMPILE_TIME = Stopwatch()
 """How long this process has compiled kernels: time that says nothing about how fast events are done."""
+
+
+@contextmanager
+def before_compiling(call: Callable[[], object]) -> Iterator[None]:
+    """While the block runs, `call` is called once, when this process begins to compile a kernel; never if it need not."""
+    COMPILE_TIME.at_first = call
+    try:
+        yield
+    finally:
+        COMPILE_TIME.at_first = None

@@ -5,21 +5,18 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import pickle
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-import pyarrow as pa
-
 from hamlet_core import EventSchema, execute, run
 from hamlet_core.streams import generate_stream, write_csv
+from pipelines.compiling import from_the_other_end
 from pipelines.example import example_workload
 from resources.class_archive import archives, keep, reading, writing
 from resources.environments import environment
@@ -35,9 +32,6 @@ QUESTION = (
     "RETURN district, COUNT(*), AVG(t.speed) PATTERN Travel t+ WHERE [driver] GROUP-BY district WITHIN 1 hour"
 )
 """What the run asks whose classes are kept: one query touches as many as ten."""
-
-LEFT_ALONE = 3
-"""Exit code of a process whose work nobody waits for any more."""
 
 TOLD_EVERY = 3.0
 """Seconds between two words of how far it is."""
@@ -93,63 +87,9 @@ def _processes(scratch: Path, only_kernels: bool) -> Iterator[dict[str, subproce
 def compile_example() -> None:
     """Compile the kernels of the shipped example, in two processes."""
     text, events = example_workload().text, generate_stream("ridesharing", EVENTS, SEED)
-    with _from_the_other_end(text, events.schema, EventSchema(), "scaled"):
+    with from_the_other_end(text, events.schema, EventSchema(), "scaled"):
         run(text, events)
         execute(text, events.schema.empty_table())
-
-
-def compile_kernels(
-    text: str, columns: pa.Schema, schema: EventSchema = EventSchema(), arithmetic: str = "scaled"
-) -> None:
-    """Compile what a workload may need over events with these columns, in two processes. Raises as a run would."""
-    with _from_the_other_end(text, columns, schema, arithmetic):
-        execute(text, columns.empty_table(), schema=schema, arithmetic=arithmetic)
-
-
-@contextlib.contextmanager
-def _from_the_other_end(
-    text: str, columns: pa.Schema, schema: EventSchema, arithmetic: str
-) -> Iterator[None]:
-    """Meanwhile another process compiles the same, last things first; whatever is wrong with it costs time only.
-
-    Where there is a core for it. It ends with this process, whose end of the pipe it watches.
-    """
-    if (os.cpu_count() or 1) < 2:
-        yield
-        return
-    program = "from pipelines.warming import compile_backwards; compile_backwards()"
-    helper = subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        if helper.stdin:
-            with contextlib.suppress(OSError):
-                pickle.dump((text, columns, schema, arithmetic), helper.stdin)
-                helper.stdin.flush()
-        yield
-    finally:
-        helper.kill()
-        with contextlib.suppress(OSError):
-            helper.communicate()
-
-
-def compile_backwards() -> None:
-    """Compile what a workload may need, last things first; which is read from stdin. When that ends, so does this process."""
-    from hamlet_core.engines.hamlet.jit.order import compile_backwards as last_things_first
-
-    text, columns, schema, arithmetic = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this one
-    threading.Thread(target=_end_with, args=(sys.stdin.fileno(),), daemon=True).start()
-    last_things_first()
-    execute(text, columns.empty_table(), schema=schema, arithmetic=arithmetic)
-
-
-def _end_with(pipe: int) -> None:
-    while os.read(pipe, 1):
-        pass
-    os._exit(LEFT_ALONE)
 
 
 def archive_classes(scratch: str) -> None:

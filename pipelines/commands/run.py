@@ -107,6 +107,7 @@ def run(
     from hamlet_core.describe.warnings import advice
     from hamlet_core.progress import watching
     from hamlet_core.threads import Crew, threads_of
+    from pipelines.compiling import from_the_other_end
     from pipelines.showing.output import check_output, write
 
     schema = schema_of(columns)
@@ -131,7 +132,7 @@ def run(
             chosen = engine or _engine(table.num_rows)
             options = {"engine": chosen, "arithmetic": arithmetic, **sharing}
             gauge.begin("computing", "events", table.num_rows)
-            with watching(gauge.told):
+            with watching(gauge.told), from_the_other_end(asked, table.schema, schema, arithmetic):
                 results = hamlet_core.run(asked, table, schema=schema, threads=threads, **options)
         if plot is not None:
             gauge.begin("drawing results")

@@ -46,8 +46,8 @@ def warm(
     Set-up does it. What is there already is not done again; what changes (Java, the JARs, this package) makes it anew.
     """
     from hamlet_core import plan
+    from pipelines.compiling import compile_kernels
     from pipelines.reading import discover, infer_columns
-    from pipelines.warming import compile_kernels
     from pipelines.warming import warm as get_ready
 
     if (workload is None) != (events is None):

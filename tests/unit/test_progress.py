@@ -10,7 +10,14 @@ import pytest
 
 from hamlet_core import check_columns, run
 from hamlet_core.engines.hamlet.events import turns
-from hamlet_core.progress import UNWATCHED, Progress, Stopwatch, watching
+from hamlet_core.progress import (
+    COMPILE_TIME,
+    UNWATCHED,
+    Progress,
+    Stopwatch,
+    before_compiling,
+    watching,
+)
 from hamlet_core.table.encode import EventSchema
 
 EVENTS = 3_000
@@ -90,6 +97,20 @@ def test_parts_of_parts_come_one_after_the_other() -> None:
         for second in range(5):
             whole.part(first, 2).between(second / 5, (second + 1) / 5).at(0.5)
     assert found == [50, 150, 250, 350, 450, 550, 650, 750, 850, 950]
+
+
+def test_who_asks_is_told_once_that_kernels_are_compiled_and_only_meanwhile() -> None:
+    told: list[str] = []
+    with before_compiling(lambda: told.append("once")):
+        assert told == []
+        for _ in range(2):
+            COMPILE_TIME.begin()
+            COMPILE_TIME.end()
+    with before_compiling(lambda: told.append("never")):
+        pass
+    COMPILE_TIME.begin()
+    COMPILE_TIME.end()
+    assert told == ["once"]
 
 
 def test_a_stopwatch_counts_what_overlaps_once() -> None:

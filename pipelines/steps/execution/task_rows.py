@@ -26,6 +26,7 @@ from hamlet_core.errors import HamletError
 from hamlet_core.results.folded import Part
 from hamlet_core.sharing.log import summarised
 from hamlet_core.table.encode import TIME_UNITS
+from pipelines.compiling import from_the_other_end
 from pipelines.settings import ExecuteOptions
 from pipelines.spans import Span, microseconds
 from pipelines.steps.execution.decisions import MOST_OF_A_TASK, Slot, nothing_decided, of_span, packed
@@ -188,12 +189,13 @@ def columns_read(plans: Sequence[QueryPlan], schema: EventSchema, present: Itera
 def refuse_what_cannot_fit(shared: TaskInput) -> None:
     """Run the engine on no events at all, here: missing columns and wrong types are one error, before any task.
 
-    Kernels are compiled by it too: once, not by every task of this machine at the same time.
+    Kernels are compiled by it too, in two processes: once, not by every task of this machine at the same time.
     """
     names = columns_read(shared.plans, shared.schema, shared.events.names)
     present = pa.schema([column for column in shared.events if column.name in names])
     working = Working(shared, tuple(plan.name for plan in shared.plans), ())
-    list(working.rows_of(pa.Table.from_batches([], present), Span()))
+    with from_the_other_end(shared.workload, present, shared.schema, shared.options.arithmetic):
+        list(working.rows_of(pa.Table.from_batches([], present), Span()))
 
 
 class TaskError(RuntimeError):
