@@ -17,7 +17,7 @@ from hamlet_core.engines.hamlet.bursts.tables import (
     WEIGHT,
 )
 from hamlet_core.engines.hamlet.input.frame import Events
-from hamlet_core.engines.hamlet.jit.decorators import compiled_part
+from hamlet_core.engines.hamlet.jit.decorators import compiled_inline, compiled_part
 from hamlet_core.engines.hamlet.jit.packed import Packed, get
 from hamlet_core.engines.hamlet.numbers.arenas import Arena, Values
 from hamlet_core.engines.hamlet.numbers.semiring import (
@@ -33,7 +33,7 @@ STRIDE = 16
 """Events that are compared at once while a burst lasts."""
 
 
-@compiled_part
+@compiled_inline
 def _count(
     arena: Arena,
     events: Events,
@@ -106,7 +106,7 @@ def _grow_by_ties(
     return alone
 
 
-@compiled_part
+@compiled_inline
 def measure(
     arena: Arena,
     base: int,

@@ -133,7 +133,7 @@ def _alive(code: Any, first: int, last: int) -> int:
     return count
 
 
-@compiled_part
+@compiled_inline
 def _burst_end(time: Any, code: Any, first: int, stop: int) -> tuple[int, int, bool]:
     """The end of the burst that begins at `first`, how many events it has (-1: not known), and whether some may be tied.
 
