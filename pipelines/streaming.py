@@ -38,6 +38,7 @@ from pipelines.steps.publication.wide import publish_wide
 from pipelines.steps.watermark import (
     Position,
     forget_others,
+    held,
     last_event,
     next_span,
     positions,
@@ -53,6 +54,9 @@ LOG = logging.getLogger("hamlet.progress")
 
 BEHIND = "seconds behind the clock"
 """A metric: `behind` the watermark."""
+
+HELD = "events in open windows"
+"""A metric: the state of a stream."""
 
 _STOPPED = "nothing of this micro-batch is published, and the stream goes on with it when it is started again"
 
@@ -74,6 +78,8 @@ class MicroBatch:
     rows: dict[str, int]
     late: int
     seconds: float
+    held: int = 0
+    """Events in windows that are not final yet."""
     began: tuple[str, ...] = ()
     """Queries that had no window before: new, or no longer as they were."""
 
@@ -147,7 +153,7 @@ def advance(
     late = 0
     if known and latest_ingest(warehouse) != min(one.events_until for one in known.values()):
         late = record_late(spark, warehouse, settings, known, run_id, before)
-    batch = MicroBatch(run_id, ingested, watermark, span, {}, late, seconds=0.0)
+    batch = MicroBatch(run_id, ingested, watermark, span, {}, late, 0.0, held(warehouse, settings, watermark))
     metrics = ingest_metrics(ingested) if ingested is not None else ()
     if span is not None:
         part = replace(settings, span=span)
@@ -171,6 +177,7 @@ def _metrics(batch: MicroBatch, watermark: datetime) -> tuple[Metric, ...]:
     return (
         Metric("stream", "seconds", round(batch.seconds, 3)),
         Metric("stream", "late events", batch.late),
+        Metric("stream", HELD, batch.held),
         Metric("stream", "watermark, seconds from 1970", watermark.timestamp()),
         Metric("stream", "events per second", round(events / batch.seconds, 3)),
         Metric("stream", BEHIND, behind(watermark)),

@@ -21,7 +21,7 @@ from pipelines.steps.ingestion.ledger import Ledger
 from pipelines.steps.metrics import Metric
 from pipelines.steps.slices import rows_by_partition
 from pipelines.steps.watermark import positions
-from pipelines.streaming import BEHIND, MicroBatch, advance, behind
+from pipelines.streaming import BEHIND, HELD, MicroBatch, advance, behind
 from resources import tables
 from resources.warehouse import Warehouse
 
@@ -97,6 +97,7 @@ def _numbers(done: list[MicroBatch]) -> tuple[Metric, ...]:
         "events read": float(events),
         "rows published": float(sum(sum(one.rows.values()) for one in done)),
         "late events": float(sum(one.late for one in done)),
+        HELD: float(done[-1].held),
         "events per second": round(events / seconds, 3),
     }
     if watermark is not None:

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from hamlet_core.errors import InvariantError
 from pipelines.settings import JobSettings
-from pipelines.spans import EPOCH, Partition, Span
+from pipelines.spans import EPOCH, Partition, Span, microseconds
 from pipelines.steps.execution.computed import Computed, Entry, late_entries, query_hash
 from resources import tables
 from resources.data_files import parquet
@@ -65,6 +66,21 @@ def last_event(warehouse: Warehouse) -> datetime | None:
     times = parquet([file.path for file in near], warehouse.schema("events")).to_table(columns=["event_time"])
     found: datetime | None = pc.max(times.column(0)).as_py()
     return found
+
+
+def held(warehouse: Warehouse, settings: JobSettings, watermark: datetime) -> int:
+    """The state of a stream: how many events are in windows that are not given out yet, whatever their types."""
+    until = microseconds(watermark)
+    starts = [
+        ((until - plan.within - settings.origin) // plan.slide + 1) * plan.slide + settings.origin
+        for plan in settings.workload.plans
+    ]
+    since = EPOCH + timedelta(microseconds=min(starts))
+    near = [
+        file.path for file in warehouse.files("events") if file.last is None or file.last >= since - _ROUNDED
+    ]
+    wanted = pc.field("event_time") >= pa.scalar(since, tables.TIMESTAMP)
+    return int(parquet(near, warehouse.schema("events")).count_rows(filter=wanted))
 
 
 def next_span(files: Iterable[DataFile], after: datetime | None, until: datetime) -> Span | None:

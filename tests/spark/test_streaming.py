@@ -91,6 +91,15 @@ def asking_one(folder: Path) -> JobSettings:
     return settings
 
 
+def in_open_windows(one: Arriving, files: int, watermark: datetime) -> int:
+    """Of the events in so many files those whose last window, of any query, is not final."""
+    second = 1_000_000
+    spans = [(plan.within // second, plan.slide // second) for plan in one.settings.workload.plans]
+    times = [time for part in one.parts[:files] for time in part["time"].to_pylist()]
+    until = watermark.timestamp()
+    return sum(any(time // slide * slide + within > until for within, slide in spans) for time in times)
+
+
 def published(warehouse: Warehouse) -> list[dict[str, object]]:
     return table_rows(warehouse, "trend_aggregates")
 
@@ -122,6 +131,10 @@ def test_a_stream_in_files_gives_each_final_window_once_and_the_batch_job_nothin
     assert [a.until for a in spans[:-1]] == [b.after for b in spans[1:]], "no window twice, and none left out"
     assert sum(sum(batch.rows.values()) for batch in seen) == len(published(one.warehouse))
     assert [batch.late for batch in seen] == [0] * 5
+    held = [
+        in_open_windows(one, files, batch.watermark) for files, batch in enumerate(seen, 1) if batch.watermark
+    ]
+    assert [batch.held for batch in seen] == held != [0] * 5
     versions = {name: one.warehouse.version(name) for name in one.warehouse.names()}
     again = advance(spark, one.settings, LATENESS)
     assert (again.ingested, again.given, again.idle) == (None, None, True)
