@@ -56,8 +56,9 @@ def load_checks_and_engines() -> None:
 
 
 def _load() -> None:
-    # A module that cannot be imported says so where it is needed.
-    with contextlib.suppress(ImportError):
+    # A module that cannot be imported says so where it is needed. Nor is it lost where the main thread changes, for all, which
+    # warnings are errors: whoever needs it imports it again.
+    with contextlib.suppress(Exception):
         for name in _LATER:
             importlib.import_module(name)
         from pipelines.checks.suites import load

@@ -52,3 +52,28 @@ def test_what_dagster_looks_into_is_imported_before_anything_is_imported_beside_
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout == "[True]\n"
+
+
+def test_what_cannot_be_imported_ahead_fails_no_thread_and_is_imported_where_it_is_needed() -> None:
+    """Else a run fails now and then: which warnings are errors is one list for all threads, and some change it for a while."""
+    program = (
+        "import importlib, threading\n"
+        "from pipelines import ahead\n"
+        "from pipelines.checks import suites\n"
+        "failed, real = [], importlib.import_module\n"
+        "threading.excepthook = lambda raised: failed.append(raised.exc_type)\n"
+        "def refuse(name, package=None):\n"
+        "    raise DeprecationWarning(name)\n"
+        "importlib.import_module = refuse\n"
+        "thread = threading.Thread(target=ahead._load)\n"
+        "thread.start()\n"
+        "thread.join()\n"
+        "importlib.import_module = real\n"
+        "suites.load()\n"
+        "import great_expectations\n"
+        "print(failed)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
