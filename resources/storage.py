@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -78,6 +78,9 @@ class Memory(Protocol):
 
     def any_below(self, address: str) -> bool:
         """Whether any file was read whose path begins so."""
+
+    def fingerprints_with(self, beginning: str) -> Iterable[str]:
+        """The fingerprints of what was read that begin so."""
 
 
 @dataclass(frozen=True, slots=True)

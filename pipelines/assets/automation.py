@@ -29,6 +29,11 @@ SETTLED_SECONDS = 5.0
 """A file that changed more recently may still be being written."""
 
 
+def _settled(seen: str | float, now: float) -> bool:
+    """Whether a file seen so, by when it was changed or as one that never changes, is whole."""
+    return isinstance(seen, str) or abs(now - seen) >= SETTLED_SECONDS
+
+
 def inbox_sensor(folder: WorkloadFolder, job: Job) -> dg.SensorDefinition:
     """New or changed files of events start an ingest."""
 
@@ -45,11 +50,11 @@ def inbox_sensor(folder: WorkloadFolder, job: Job) -> dg.SensorDefinition:
         if outcome is not None and not outcome.done and not outcome.failed:
             return dg.SkipReason(f"an ingest is {outcome}")
         found = {
-            file.path: [file.size, file.modified.timestamp() if file.modified else 0.0]
+            file.path: [file.size, file.fingerprint or (file.modified.timestamp() if file.modified else 0.0)]
             for file in listing(folder.source.path)
         }
         now = datetime.now(UTC).timestamp()
-        settled = {path: seen for path, seen in found.items() if abs(now - seen[1]) >= SETTLED_SECONDS}
+        settled = {path: seen for path, seen in found.items() if _settled(seen[1], now)}
         fresh = sorted(path for path, seen in settled.items() if known.get(path) != seen)
         waiting = len(found) - len(settled)
         if fresh:
@@ -72,7 +77,7 @@ def inbox_sensor(folder: WorkloadFolder, job: Job) -> dg.SensorDefinition:
     return new_files
 
 
-def _inbox_cursor(cursor: str | None) -> tuple[dict[str, list[float]], Asked | None]:
+def _inbox_cursor(cursor: str | None) -> tuple[dict[str, list[str | float]], Asked | None]:
     """The files that were asked for, by path, and the ingest that has yet to succeed; older cursors hold only files."""
     saved = json.loads(cursor or "{}")
     if not isinstance(saved.get("known"), dict):
@@ -80,11 +85,11 @@ def _inbox_cursor(cursor: str | None) -> tuple[dict[str, list[float]], Asked | N
     return saved["known"], Asked.read(saved["asked"]) if saved["asked"] else None
 
 
-def _saved(known: dict[str, list[float]], asked: Asked | None) -> str:
+def _saved(known: dict[str, list[str | float]], asked: Asked | None) -> str:
     return json.dumps({"known": known, "asked": asked.saved if asked else None})
 
 
-def _ask(known: dict[str, list[float]], asked: Asked, reason: str) -> dg.SensorResult:
+def _ask(known: dict[str, list[str | float]], asked: Asked, reason: str) -> dg.SensorResult:
     """Ask for an ingest, and remember it until it has succeeded."""
     request = dg.RunRequest(run_key=asked.run_key, tags={"hamlet/reason": reason[:200]})
     return dg.SensorResult(run_requests=[request], cursor=_saved(known, asked))

@@ -131,8 +131,8 @@ def _moves(place: Place, warehouse: Warehouse, source: str) -> dg.AssetCheckResu
     given = place.settings.stream
     assert given is not None  # noqa: S101
     latest, now = latest_ingest(warehouse), datetime.now(UTC)
-    known = Ledger.of(warehouse).fingerprints
-    waiting = sum(file.path not in known for file in listing(source))
+    ledger = Ledger.of(warehouse)
+    waiting = sum(not ledger.has(file.path, file.fingerprint) for file in listing(source, ledger))
     if latest is None:
         passed, told = False, "no file has come in yet"
     else:

@@ -26,7 +26,7 @@ events_option = click.option(
     metavar="FILE|DIR|URI|-",
     type=click.Path(),
     help="CSV, JSON lines or Parquet, also packed (.csv.gz, .zst), or a Delta table; a folder means all such files below it, a pattern "
-    "in quotes those that it matches, - those on stdin; here or in s3://, abfss://, gs://, hdfs://.",
+    "in quotes those that it matches, - those on stdin; here or in s3://, abfss://, gs://, hdfs://; kafka://HOST:PORT/TOPIC.",
 )
 
 

@@ -38,8 +38,10 @@ LOG = logging.getLogger(PROGRESS)
 PATIENCE = 86_400.0
 """Seconds that it waits for another run of the warehouse."""
 
-WAITS = frozenset({"E522", "E523"})
-"""Codes of errors that all files are still being written, or changed, or that none had a readable row yet."""
+WAITS = frozenset({"E455", "E522", "E523"})
+"""Codes of errors that a broker does not answer, that all files are still being written, or changed, or that none had a readable
+row yet.
+"""
 
 
 @click.command(short_help="Windows as they become final, while files arrive.", epilog=EPILOG)
@@ -49,8 +51,8 @@ WAITS = frozenset({"E522", "E523"})
     required=True,
     metavar="DIR|FILE|URI",
     type=click.Path(),
-    help="Where events arrive: a folder of files, a file that grows at its end, a pattern in quotes, or a Delta table to which "
-    "they are appended; as --events of `hamlet pipeline`.",
+    help="Where events arrive: a folder of files, a file that grows at its end, a pattern in quotes, a Delta table to which "
+    "they are appended, or a topic, as kafka://HOST:PORT/TOPIC; as --events of `hamlet pipeline`.",
 )
 @warehouse_option
 @click.option(
@@ -167,11 +169,12 @@ def _micro_batch(
     settings: JobSettings, lateness: timedelta, max_files: int | None, *, once: bool
 ) -> MicroBatch | None:
     """One micro-batch, alone in the warehouse; None where nothing could be read yet."""
+    from hamlet_core.errors import HamletError
     from pipelines.steps.ingestion.ingest import UNBOUNDED
     from pipelines.streaming import advance
     from resources.failures import require_room
     from resources.spark import spark_session
-    from resources.storage import Location, WarehouseError
+    from resources.storage import Location
     from resources.warehouse_lock import exclusive
 
     spark = spark_session()
@@ -180,7 +183,7 @@ def _micro_batch(
         with exclusive(settings.warehouse, wait_seconds=0.0 if once else PATIENCE):
             require_room(Location.of(settings.warehouse).local)
             found = advance(spark, settings, lateness, at_most=max_files or UNBOUNDED)
-    except WarehouseError as failure:
+    except HamletError as failure:
         if once or failure.code not in WAITS:
             raise
         LOG.warning("%s", failure)

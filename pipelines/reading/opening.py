@@ -19,7 +19,8 @@ import pyarrow.fs as pa_fs
 
 from hamlet_core.errors import StreamError
 from pipelines.reading.reasons import NO_SUCH_PATH
-from resources.storage import SCHEMES, ListedFile, Location, Memory, is_uri
+from resources.kafka_topics import is_topic, open_range, range_is_there, ranges_of_topic
+from resources.storage import SCHEMES, ListedFile, Location, Memory, is_there, is_uri
 
 BUFFER_BYTES = 1 << 20
 """That are asked of a store at once."""
@@ -42,6 +43,8 @@ def open_file(path: str) -> BinaryIO:
 def _file(path: str) -> BinaryIO:
     if not is_uri(path):
         return Path(path).open("rb")
+    if is_topic(path):
+        return cast("BinaryIO", open_range(path))
     location = _location(path)
     files, _ = location.filesystem()
     return cast("BinaryIO", io.BufferedReader(files.open_input_file(location.inside), BUFFER_BYTES))
@@ -88,15 +91,22 @@ def visible_files(place: str | Path, memory: Memory | None = None) -> tuple[List
 
     A path with `*`, `?` or `[...]` is the files and folders that it matches, if nothing has this very name. Hidden are files
     and folders whose name begins with `.` or `_`. Of a Delta table they are the files of its latest version; with a
-    `memory` what was appended to it, as `files_of_table` says. Raises StreamError for a store that does not answer,
-    and for a table that cannot be read file by file.
+    `memory` what was appended to it, as `files_of_table` says; of a Kafka topic ranges of messages, as `ranges_of_topic`
+    says. Raises StreamError for a store or broker that does not answer, and for a table that cannot be read file by file.
     """
+    if is_topic(place):
+        return tuple(sorted(ranges_of_topic(str(place), memory), key=lambda file: file.name))
     location = _location(str(place)) if is_uri(place) else None
     if location is None or location.local is not None:
         found = _in_folder(Path(place) if location is None else cast("Path", location.local), memory)
     else:
         found = _in_store(location, memory)
     return None if found is None else tuple(sorted(found, key=lambda file: file.name))
+
+
+def still_there(path: str) -> bool:
+    """Whether a file that never changes is still where it was."""
+    return range_is_there(path) if is_topic(path) else is_there(path)
 
 
 def is_pattern(place: str | Path) -> bool:

@@ -18,10 +18,11 @@ from pipelines.reading.opening import (
     BUFFER_BYTES,
     is_pattern,
     open_file,
+    still_there,
     visible_files,
 )
 from pipelines.reading.reasons import NO_SUCH_PATH
-from resources.storage import ListedFile, Memory, is_there
+from resources.storage import ListedFile, Memory
 
 
 class Format(StrEnum):
@@ -68,9 +69,9 @@ class SourceFile:
     same_as: str = ""
 
 
-def listing(place: str | Path) -> tuple[ListedFile, ...]:
+def listing(place: str | Path, memory: Memory | None = None) -> tuple[ListedFile, ...]:
     """The event files at a place without a look into them, sorted by name; none where there is no such place."""
-    return tuple(file for file in visible_files(place) or () if _format(file, place) is not None)
+    return tuple(file for file in visible_files(place, memory) or () if _format(file, place) is not None)
 
 
 def awaited(place: str | Path) -> bool:
@@ -148,7 +149,7 @@ def changed_since(place: str | Path, files: Iterable[SourceFile]) -> frozenset[s
     plain = [file for file in files if not file.lasting]
     now = {file.path: (file.size, file.modified) for file in listing(place)} if plain else {}
     changed = {file.path for file in plain if now.get(file.path) != (file.size, file.modified)}
-    return frozenset(changed | {file.path for file in files if file.lasting and not is_there(file.path)})
+    return frozenset(changed | {file.path for file in files if file.lasting and not still_there(file.path)})
 
 
 def fingerprint_of_first(path: str, size: int) -> str:

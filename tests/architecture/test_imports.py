@@ -113,7 +113,9 @@ def test_no_forbidden_import(package: str) -> None:
     assert wrong == []
 
 
-def test_readers_of_events_know_no_more_of_the_outside_than_where_files_are_and_which_a_table_has() -> None:
+def test_readers_of_events_know_no_more_of_the_outside_than_where_files_are_and_what_tables_and_topics_have() -> (
+    None
+):
     found = {
         name
         for module, path in sources("pipelines.reading")
@@ -121,6 +123,7 @@ def test_readers_of_events_know_no_more_of_the_outside_than_where_files_are_and_
         if is_in(name, "resources")
         and not is_in(name, "resources.storage")
         and not is_in(name, "resources.delta_sources")
+        and not is_in(name, "resources.kafka_topics")
     }
     assert found <= {"resources"}
 

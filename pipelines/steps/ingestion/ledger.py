@@ -163,6 +163,10 @@ class Ledger:
         """Whether any file is in whose path begins so."""
         return any(path.startswith(address) for path in self.fingerprints)
 
+    def fingerprints_with(self, beginning: str) -> tuple[str, ...]:
+        """The fingerprints of what is in that begin so."""
+        return tuple(one for one in self.names if one.startswith(beginning))
+
     def next_ingest(self, now: datetime) -> datetime:
         """A time stamp for a new ingest: its identity, so later than all others, killed ones too; whole milliseconds.
 

@@ -1,0 +1,392 @@
+"""A Kafka topic as a place of events: ranges of offsets, each like a file of JSON lines that never changes.
+
+Which ranges were read is known to whoever remembers them by their fingerprints, as of files: there are no offsets kept
+beside that, at the broker or here, which could say otherwise.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import logging
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from hamlet_core.errors import StreamError
+from resources.storage import ListedFile, Memory
+
+NOT_FROM_BROKER = "E455"
+"""A topic that no broker gives."""
+
+NO_LONGER_THERE = "E456"
+"""Messages that went before anybody read them."""
+
+CONFIGURATION = "HAMLET_KAFKA_CONFIG"
+"""Environment variable: a file of properties of the client, for what a broker asks of it (security.protocol, sasl.username)."""
+
+MOST = 200_000
+"""Offsets of a partition that are read as one file."""
+
+PATIENCE = 30.0
+"""Seconds that a broker may take for an answer."""
+
+_SILENT = logging.getLogger("hamlet.kafka")
+"""Takes what the client says of each attempt: what fails in the end is raised."""
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
+
+_AT_ONCE = 10_000
+"""Messages that are asked of the client at once."""
+
+_A_MOMENT = 0.2
+"""Seconds that the client waits for as many as it was asked."""
+
+_IN_MEMORY = 64 << 20
+"""Bytes of a range that are kept in memory."""
+
+_DIGITS = 19
+"""Of an offset in a name: names are sorted as offsets are."""
+
+_ABOUT = 100
+"""Bytes of a message, as long as nobody has read it."""
+
+_TOPIC = re.compile(r"kafka://([^/?#\s]+)/([A-Za-z0-9._-]+)(\?lost=skip)?")
+_RANGE = re.compile(r"kafka://([^/?#\s]+)/([A-Za-z0-9._-]+)/(\d+)/(\d+)-(\d+)\.jsonl")
+_HINT = (
+    f"write kafka://HOST:PORT/TOPIC; a file named by {CONFIGURATION} has what else the client must know, "
+    "a line each, such as security.protocol=SASL_SSL"
+)
+
+
+def is_topic(place: str | Path) -> bool:
+    """Whether a place of events is a topic, or a range of one."""
+    return str(place).startswith("kafka://")
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """The messages of a partition with `first` <= offset < `until`."""
+
+    partition: int
+    first: int
+    until: int
+
+    @property
+    def name(self) -> str:
+        """As a file."""
+        return f"{self.partition}/{self.first:0{_DIGITS}}-{self.until:0{_DIGITS}}.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class _Topic:
+    """A topic as its brokers tell of it; `identity` is that of the topic, not of its name, which may come again."""
+
+    servers: str
+    name: str
+    identity: str
+    offsets: Mapping[int, tuple[int, int]]
+    """Of each partition: the first offset that is there, and that after the last which readers may see."""
+
+
+def ranges_of_topic(place: str, memory: Memory | None = None) -> list[ListedFile]:
+    """What is in a topic, as files: at most `MOST` offsets of a partition each; with a `memory`, the ranges that were read before
+    are as they were, and what came since is in new ones.
+
+    New ranges are as old as one another if they are to be read together: each such round has its share of every
+    partition, so that no partition is far ahead of the others. Raises StreamError E455 for an address that is none, a
+    client that is missing or a broker that does not answer; E456 where messages were deleted before they were read.
+    """
+    matched = _TOPIC.fullmatch(place)
+    if matched is None:
+        raise StreamError(f"{place} is no topic", code=NOT_FROM_BROKER, hint=_HINT)
+    servers, name, skip = matched.groups()
+    topic = _topic(servers, name)
+    read = _read(topic, memory)
+    starts = {
+        partition: _start(topic, partition, read.get(partition, ()), skips=bool(skip))
+        for partition in topic.offsets
+    }
+    known = [
+        one
+        for partition, ranges in read.items()
+        for one in ranges
+        if one.first >= topic.offsets.get(partition, (one.until, 0))[0]
+    ]
+    now = datetime.now(UTC)
+    found = [_listed(topic, one, now) for one in known]
+    for number, ranges in enumerate(_rounds(topic, starts)):
+        found += [_listed(topic, one, now + timedelta(microseconds=number)) for one in ranges]
+    return found
+
+
+def range_is_there(path: str) -> bool:
+    """Whether all messages of a range that was listed may still be there."""
+    servers, name, asked = _asked(path)
+    bounds = _topic(servers, name).offsets.get(asked.partition)
+    return bounds is not None and bounds[0] <= asked.first and asked.until <= bounds[1]
+
+
+def open_range(path: str) -> io.BufferedReader:
+    """The values of the messages of a range, a line each; of a message without a value the line is `null`."""
+    servers, name, asked = _asked(path)
+    return io.BufferedReader(_Lines(_values(servers, name, asked), path), 1 << 20)
+
+
+def _asked(path: str) -> tuple[str, str, _Range]:
+    matched = _RANGE.fullmatch(path)
+    if matched is None:
+        raise StreamError(f"{path} is no range of a topic", code=NOT_FROM_BROKER, hint=_HINT)
+    servers, name, *numbers = matched.groups()
+    return servers, name, _Range(*map(int, numbers))
+
+
+def _read(topic: _Topic, memory: Memory | None) -> dict[int, list[_Range]]:
+    """The ranges of a topic that are remembered, of each partition in order."""
+    found: dict[int, list[_Range]] = {}
+    for fingerprint in memory.fingerprints_with(f"{topic.identity}/") if memory else ():
+        partition, _, offsets = fingerprint.removeprefix(f"{topic.identity}/").partition("/")
+        first, _, until = offsets.partition("-")
+        found.setdefault(int(partition), []).append(_Range(int(partition), int(first), int(until)))
+    return {partition: sorted(ranges, key=lambda one: one.first) for partition, ranges in found.items()}
+
+
+def _start(topic: _Topic, partition: int, read: Iterable[_Range], *, skips: bool) -> int:
+    """The first offset of a partition that is to be read."""
+    low, high = topic.offsets[partition]
+    after = max((one.until for one in read), default=None)
+    if after is None:
+        return low
+    if after > high:
+        raise StreamError(
+            f"partition {partition} of topic {topic.name} ends at offset {high:,}, and was read up to {after:,}",
+            code=NO_LONGER_THERE,
+            hint="a broker has lost what it had; ingest the topic into another --warehouse",
+        )
+    if after < low and not skips:
+        raise StreamError(
+            f"partition {partition} of topic {topic.name} begins at offset {low:,}, and was read up to {after:,}: "
+            f"{low - after:,} offsets were deleted before they were read",
+            code=NO_LONGER_THERE,
+            hint=f"kafka://{topic.servers}/{topic.name}?lost=skip goes on without them",
+        )
+    return max(after, low)
+
+
+def _rounds(topic: _Topic, starts: Mapping[int, int]) -> Iterator[list[_Range]]:
+    """What is new, in ranges that are to be read together: as many of each partition, whatever there is of it."""
+    new = {partition: topic.offsets[partition][1] - start for partition, start in starts.items()}
+    rounds = -(-max(new.values(), default=0) // MOST)
+    for number in range(rounds):
+        cut = [
+            _Range(
+                partition,
+                start + new[partition] * number // rounds,
+                start + new[partition] * (number + 1) // rounds,
+            )
+            for partition, start in sorted(starts.items())
+        ]
+        yield [one for one in cut if one.first < one.until]
+
+
+def _listed(topic: _Topic, one: _Range, moment: datetime) -> ListedFile:
+    path = f"kafka://{topic.servers}/{topic.name}/{one.name}"
+    fingerprint = f"{topic.identity}/{one.partition}/{one.first}-{one.until}"
+    return ListedFile(path, one.name, _ABOUT * (one.until - one.first), moment, fingerprint=fingerprint)
+
+
+def _topic(servers: str, name: str) -> _Topic:
+    client = _client()
+    admin: Any = importlib.import_module("confluent_kafka.admin")
+    with _told(f"topic {name} at {servers}"):
+        asked = admin.AdminClient(_properties(servers))
+        found = asked.list_topics(name, timeout=PATIENCE)
+        if error := found.topics[name].error:
+            raise client.KafkaException(error)
+        parts = [client.TopicPartition(name, number) for number in found.topics[name].partitions]
+        first, last = (
+            {
+                part.partition: answer.result().offset
+                for part, answer in asked.list_offsets(
+                    dict.fromkeys(parts, wanted),
+                    isolation_level=client.IsolationLevel.READ_COMMITTED,
+                    request_timeout=PATIENCE,
+                ).items()
+            }
+            for wanted in (admin.OffsetSpec.earliest(), admin.OffsetSpec.latest())
+        )
+        topic_id = _topic_id(asked, name)
+    return _Topic(
+        servers,
+        name,
+        f"kafka:{found.cluster_id}/{topic_id}",
+        {part: (first[part], last[part]) for part in sorted(first)},
+    )
+
+
+def _topic_id(asked: Any, name: str) -> str:
+    """What tells a topic from one of its name that was there before it."""
+    from confluent_kafka import TopicCollection
+
+    return str(
+        asked.describe_topics(TopicCollection([name]), request_timeout=PATIENCE)[name].result().topic_id
+    )
+
+
+def _values(servers: str, name: str, asked: _Range) -> Iterator[bytes]:
+    """The messages of a range as lines, many at once."""
+    client = _client()
+    own = {
+        "group.id": "hamlet",
+        "enable.auto.commit": False,
+        "auto.offset.reset": "error",
+        "enable.partition.eof": True,
+        "isolation.level": "read_committed",
+    }
+    consumer = client.Consumer(_properties(servers) | own)
+    try:
+        with _told(f"partition {asked.partition} of topic {name} at {servers}"):
+            consumer.assign([client.TopicPartition(name, asked.partition, asked.first)])
+            after, heard = asked.first, time.monotonic()
+            while after < asked.until:
+                # The client waits until it has so many, though nothing more may come.
+                messages = consumer.consume(min(_AT_ONCE, asked.until - after), timeout=_A_MOMENT)
+                if messages:
+                    heard = time.monotonic()
+                    lines, after = _lines(messages, asked.until, client)
+                    yield lines
+                elif time.monotonic() - heard > PATIENCE:
+                    raise StreamError(
+                        f"{servers} sent nothing of partition {asked.partition} of topic {name} for {PATIENCE:.0f} s",
+                        code=NOT_FROM_BROKER,
+                    )
+    finally:
+        consumer.close()
+
+
+def _lines(messages: list[Any], until: int, client: ModuleType) -> tuple[bytes, int]:
+    """The values of messages before an offset, as lines, and the offset after all that came.
+
+    Offsets of messages that were compacted away, and of the marks of transactions, have no message: then a later one comes,
+    or the end of all.
+    """
+    for error in filter(None, (message.error() for message in messages)):
+        if error.code() != client.KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
+            raise client.KafkaException(error)
+    after = messages[-1].offset() + (messages[-1].error() is None)
+    found = [message for message in messages if message.error() is None]
+    if after > until:
+        found = [message for message in found if message.offset() < until]
+    values = [b"null" if value is None else value for value in (message.value() for message in found)]
+    if any(
+        b"\n" in one or b"\r" in one for one in values
+    ):  # between tokens they mean nothing, in texts JSON has none
+        values = [one.replace(b"\n", b" ").replace(b"\r", b" ") for one in values]
+    return b"".join(one + b"\n" for one in values), after
+
+
+class _Lines(io.RawIOBase):
+    """What comes of an iterator, to read from any place in it; mutable: what has come is kept, much of it on disk."""
+
+    def __init__(self, pieces: Iterator[bytes], name: str) -> None:
+        self._pieces = pieces
+        self._kept = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed with this
+        self._come = 0
+        self._at = 0
+        self._whole = False
+        self.name = name
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place."""
+        if whence == io.SEEK_END:
+            while not self._whole:
+                self._take()
+        self._at = max(0, offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._come}[whence])
+        return self._at
+
+    def tell(self) -> int:
+        """The place."""
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Read from the place on."""
+        while not self._whole and self._come <= self._at:
+            self._take()
+        self._kept.seek(self._at)
+        found = self._kept.readinto(buffer)
+        self._at += found
+        return found
+
+    def close(self) -> None:
+        """Ask the broker for nothing any more."""
+        if not self.closed and hasattr(self._pieces, "close"):
+            self._pieces.close()
+        self._kept.close()
+        super().close()
+
+    def _take(self) -> None:
+        piece = next(self._pieces, None)
+        if piece is None:
+            self._whole = True
+        else:
+            self._kept.seek(0, io.SEEK_END)
+            self._come += self._kept.write(piece)
+
+
+def _client() -> ModuleType:
+    try:
+        import confluent_kafka
+    except ImportError as missing:
+        raise StreamError(
+            "topics are read with the package confluent-kafka, which is not there",
+            code=NOT_FROM_BROKER,
+            hint="install it, or the package of this project with [pipeline]",
+        ) from missing
+    return confluent_kafka
+
+
+def _properties(servers: str, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """What the client is told: properties of a file, which say nothing here that a reader must decide itself."""
+    given: dict[str, Any] = {}
+    if path := environ.get(CONFIGURATION):
+        try:
+            lines = Path(path).read_text("utf-8").splitlines()
+        except OSError as error:
+            raise StreamError(
+                f"{CONFIGURATION} names {path}: {error.strerror}", code=NOT_FROM_BROKER, hint=_HINT
+            ) from error
+        pairs = (line.split("=", 1) for line in map(str.strip, lines) if line and not line.startswith("#"))
+        given = {pair[0].strip(): pair[-1].strip() for pair in pairs}
+    return given | {
+        "bootstrap.servers": servers,
+        "logger": _SILENT,
+        "socket.timeout.ms": int(PATIENCE * 1000),
+    }
+
+
+@contextlib.contextmanager
+def _told(what: str) -> Iterator[None]:
+    """What a client says, as an error that says what was asked."""
+    from confluent_kafka import KafkaException
+
+    try:
+        yield
+    except KafkaException as error:
+        why = error.args[0].str() if error.args and hasattr(error.args[0], "str") else str(error)
+        raise StreamError(f"{what} cannot be read: {why}", code=NOT_FROM_BROKER, hint=_HINT) from error

@@ -1,0 +1,222 @@
+"""Topics as places of events, read from the broker that the client brings for tests."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from hamlet_core.errors import StreamError
+from resources import kafka_topics
+from resources.kafka_topics import CONFIGURATION, open_range, range_is_there, ranges_of_topic
+from resources.storage import ListedFile
+
+PARTITIONS = 4
+"""That the client's broker gives each topic."""
+
+
+class Remembered:
+    """What was read, as a ledger knows it."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, ListedFile] = {}
+
+    def known(self, file: ListedFile) -> str | None:
+        return None
+
+    def has(self, path: str, fingerprint: str) -> bool:
+        return fingerprint in self.files
+
+    def any_below(self, address: str) -> bool:
+        return any(file.path.startswith(address) for file in self.files.values())
+
+    def fingerprints_with(self, beginning: str) -> list[str]:
+        return [one for one in self.files if one.startswith(beginning)]
+
+    def read(self, file: ListedFile) -> list[str]:
+        self.files[file.fingerprint] = file
+        return lines(file.path)
+
+
+class Broker:
+    """A broker within this process, and who sends to it."""
+
+    def __init__(self) -> None:
+        self._host = Producer({"test.mock.num.brokers": 1, "log_level": 0})
+        (broker,) = self._host.list_topics(timeout=10).brokers.values()
+        self.servers = f"{broker.host}:{broker.port}"
+        self._producer = Producer({"bootstrap.servers": self.servers})
+
+    def place(self, topic: str) -> str:
+        return f"kafka://{self.servers}/{topic}"
+
+    def send(self, topic: str, values: list[bytes | None], partition: int = 0) -> None:
+        for value in values:
+            self._producer.produce(topic, value, partition=partition)
+        assert self._producer.flush(20) == 0
+
+
+@pytest.fixture(scope="module")
+def broker() -> Broker:
+    return Broker()
+
+
+@pytest.fixture(autouse=True)
+def topic_ids(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """By name; the client's broker has none."""
+    found: dict[str, str] = {}
+    monkeypatch.setattr(kafka_topics, "_topic_id", lambda _, name: found.get(name, "first"))
+    return found
+
+
+def lines(path: str) -> list[str]:
+    with open_range(path) as file:
+        return file.read().decode().splitlines()
+
+
+def test_what_was_sent_is_read_partition_by_partition_in_order(broker: Broker) -> None:
+    for partition in range(PARTITIONS):
+        broker.send("rides", [b'{"n":%d}' % (partition * 100 + n) for n in range(50)], partition)
+    found = ranges_of_topic(broker.place("rides"))
+    assert [file.name for file in found] == [
+        f"{partition}/0000000000000000000-0000000000000000050.jsonl" for partition in range(PARTITIONS)
+    ]
+    for partition, file in enumerate(found):
+        assert lines(file.path) == [f'{{"n":{partition * 100 + n}}}' for n in range(50)]
+        assert range_is_there(file.path)
+
+
+def test_an_empty_topic_has_no_ranges_and_what_a_message_lacks_is_null(broker: Broker) -> None:
+    broker.send("odd", [None, b'{"a":\r\n 1}', b"", b"x"])
+    (file,) = ranges_of_topic(broker.place("odd"))
+    assert lines(file.path) == ["null", '{"a":   1}', "", "x"]
+    memory = Remembered()
+    memory.read(file)
+    assert [one.fingerprint for one in ranges_of_topic(broker.place("odd"), memory)] == [file.fingerprint]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whoever_reads_when_each_message_is_read_once(
+    broker: Broker, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = Random(seed)
+    monkeypatch.setattr(kafka_topics, "MOST", draw.choice([3, 10, 1000]))
+    topic, sent, read = f"random{seed}", 0, Counter[int]()
+    memory = Remembered()
+    for _ in range(6):
+        for partition in range(PARTITIONS):
+            count = draw.choice([0, 1, 7, 30])
+            broker.send(topic, [json.dumps({"n": sent + n}).encode() for n in range(count)], partition)
+            sent += count
+        for file in ranges_of_topic(broker.place(topic), memory):
+            if not memory.has(file.path, file.fingerprint) and draw.random() < 0.8:
+                break  # it dies before the rest is read: ranges of a partition are remembered from the first on
+            if not memory.has(file.path, file.fingerprint):
+                read.update(json.loads(line)["n"] for line in memory.read(file))
+    for file in ranges_of_topic(broker.place(topic), memory):
+        if not memory.has(file.path, file.fingerprint):
+            read.update(json.loads(line)["n"] for line in memory.read(file))
+    assert read == Counter(range(sent))
+
+
+def test_each_round_has_its_share_of_every_partition(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_topics, "MOST", 10)
+    broker.send("shares", [b"1"] * 100, 0)
+    broker.send("shares", [b"1"] * 30, 1)
+    found = ranges_of_topic(broker.place("shares"))
+    moments = sorted({file.modified for file in found})
+    rounds = [[file.name for file in found if file.modified == moment] for moment in moments]
+    assert len(rounds) == 10
+    assert rounds[1] == [
+        "0/0000000000000000010-0000000000000000020.jsonl",
+        "1/0000000000000000003-0000000000000000006.jsonl",
+    ]
+
+
+def test_a_range_is_read_from_any_place_in_it(broker: Broker) -> None:
+    values = [b"%d" % (n % 10) for n in range(30_000)]
+    broker.send("seek", values)
+    (file,) = ranges_of_topic(broker.place("seek"))
+    whole = b"".join(value + b"\n" for value in values)
+    with open_range(file.path) as opened:
+        assert opened.read(10) == whole[:10]
+        assert opened.seek(0, 2) == len(whole)
+        assert opened.seek(41_000) == 41_000
+        assert opened.read(5) == whole[41_000:41_005]
+        assert opened.seek(0) == 0
+        assert opened.read() == whole
+
+
+def test_a_topic_that_was_made_anew_is_another(broker: Broker, topic_ids: dict[str, str]) -> None:
+    broker.send("anew", [b"1"] * 5)
+    memory = Remembered()
+    for file in ranges_of_topic(broker.place("anew"), memory):
+        memory.read(file)
+    topic_ids["anew"] = "second"
+    (file,) = ranges_of_topic(broker.place("anew"), memory)
+    assert not memory.has(file.path, file.fingerprint)
+
+
+def bounds(monkeypatch: pytest.MonkeyPatch, low: int, high: int) -> None:
+    """Of the one partition of every topic."""
+
+    def topic(servers: str, name: str) -> Any:
+        return kafka_topics._Topic(servers, name, "kafka:c/t", {0: (low, high)})
+
+    monkeypatch.setattr(kafka_topics, "_topic", topic)
+
+
+def test_messages_that_were_deleted_before_they_were_read_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = Remembered()
+    bounds(monkeypatch, 0, 10)
+    (first,) = ranges_of_topic("kafka://b:1/t", memory)
+    memory.files[first.fingerprint] = first
+    bounds(monkeypatch, 10, 20)
+    (next_,) = ranges_of_topic("kafka://b:1/t", memory)
+    assert next_.name == "0/0000000000000000010-0000000000000000020.jsonl"
+    bounds(monkeypatch, 12, 20)
+    with pytest.raises(
+        StreamError, match=r"begins at offset 12.*read up to 10.*2 offsets were deleted"
+    ) as told:
+        ranges_of_topic("kafka://b:1/t", memory)
+    assert told.value.code == "E456"
+    (left,) = ranges_of_topic("kafka://b:1/t?lost=skip", memory)
+    assert left.name == "0/0000000000000000012-0000000000000000020.jsonl"
+    bounds(monkeypatch, 0, 8)
+    with pytest.raises(StreamError, match=r"ends at offset 8, and was read up to 10"):
+        ranges_of_topic("kafka://b:1/t", memory)
+    assert not range_is_there(first.path)
+
+
+@pytest.mark.parametrize(
+    "place", ["kafka://", "kafka://host:9092", "kafka://host:9092/", "kafka://h:1/a/b", "kafka://h:1/t?x=1"]
+)
+def test_an_address_that_is_none_is_refused(place: str) -> None:
+    with pytest.raises(StreamError, match="is no topic") as told:
+        ranges_of_topic(place)
+    assert told.value.code == "E455"
+    assert "kafka://HOST:PORT/TOPIC" in (told.value.hint or "")
+
+
+def test_a_broker_that_does_not_answer_and_a_topic_that_is_not_there_are_named(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka_topics, "PATIENCE", 1.0)
+    with pytest.raises(StreamError, match=r"topic rides at 127\.0\.0\.1:9 cannot be read") as told:
+        ranges_of_topic("kafka://127.0.0.1:9/rides")
+    assert told.value.code == "E455"
+
+
+def test_what_a_broker_asks_of_the_client_is_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("# of this cluster\nsecurity.protocol = SASL_SSL\nsasl.password=a=b\n\n", "utf-8")
+    told = kafka_topics._properties("h:1", {CONFIGURATION: str(file)})
+    assert (told["security.protocol"], told["sasl.password"]) == ("SASL_SSL", "a=b")
+    assert told["bootstrap.servers"] == "h:1"
+    with pytest.raises(StreamError, match="No such file"):
+        kafka_topics._properties("h:1", {CONFIGURATION: str(tmp_path / "other")})
