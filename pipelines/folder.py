@@ -93,7 +93,8 @@ class StreamSettings(_Settings):
     """The stream of a folder: its files of events, their columns, and the warehouse; paths are seen from the folder."""
 
     events: str = Field(
-        description="File, folder or pattern (`inbox/*.csv`) of events, a path as seen from here or a URI; new files are picked up"
+        description="File, folder or pattern (`inbox/*.csv`) of events, a path as seen from here or a URI, also of a Delta table or a "
+        "topic (`kafka://HOST:PORT/TOPIC`); what is new is picked up"
     )
     warehouse: str = Field(default="warehouse", description="Folder of the Delta tables: a path or a URI")
     time: str | None = Field(default=None, description="Column with the time; default: time")

@@ -68,7 +68,11 @@ _MEANINGS = (
         ("Spark ran out of memory", "E507", _MORE_MEMORY),
     ),
     (
-        ("Python worker exited unexpectedly", "Python worker failed to connect back"),
+        (
+            "Python worker exited unexpectedly",
+            "Python worker failed to connect back",
+            "reading the port number from pyspark.daemon",
+        ),
         (
             "a Python worker of Spark was killed in the middle of a task",
             "E511",

@@ -128,11 +128,21 @@ def ranges_of_topic(place: str, memory: Memory | None = None) -> list[ListedFile
     return found
 
 
-def range_is_there(path: str) -> bool:
-    """Whether all messages of a range that was listed may still be there."""
-    servers, name, asked = _asked(path)
-    bounds = _topic(servers, name).offsets.get(asked.partition)
-    return bounds is not None and bounds[0] <= asked.first and asked.until <= bounds[1]
+def ranges_there(paths: Iterable[str]) -> frozenset[str]:
+    """Those of the ranges that were listed of which all messages may still be there; a topic is asked for once."""
+    asked: dict[tuple[str, str], dict[str, _Range]] = {}
+    for path in paths:
+        servers, name, one = _asked(path)
+        asked.setdefault((servers, name), {})[path] = one
+    return frozenset(
+        path
+        for (servers, name), ranges in asked.items()
+        for offsets in (_topic(servers, name).offsets,)
+        for path, one in ranges.items()
+        if one.partition in offsets
+        and offsets[one.partition][0] <= one.first
+        and one.until <= offsets[one.partition][1]
+    )
 
 
 def open_range(path: str) -> io.BufferedReader:

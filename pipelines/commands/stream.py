@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -20,6 +22,7 @@ from pipelines.commands.options import (
     workload_argument,
 )
 from pipelines.commands.pipeline import execute_options, read_settings, require_columns
+from pipelines.ending import heard
 from pipelines.showing.levels import GOING_ON
 
 if TYPE_CHECKING:
@@ -42,6 +45,12 @@ WAITS = frozenset({"E455", "E522", "E523"})
 """Codes of errors that a broker does not answer, that all files are still being written, or changed, or that none had a readable
 row yet.
 """
+
+TRIES = 5
+"""Micro-batches in a row that a failure of Spark can stop, before it ends the stream."""
+
+TRIED = frozenset({"E511", "E513"})
+"""Codes of failures of Spark that may pass: a killed worker, and what nobody has a name for."""
 
 
 @click.command(short_help="Windows as they become final, while files arrive.", epilog=EPILOG)
@@ -113,10 +122,10 @@ def stream(
         require_columns(settings)
     with on_spark(settings.warehouse, source, "starting Spark"):
         load_checks_and_engines()
-        rows, seconds = Counter[str](), 0.0
+        rows, seconds, trying = Counter[str](), 0.0, Trying(warehouse, once=once)
         while True:
             begun = time.monotonic()
-            found = _micro_batch(settings, wait, max_files, once=once)
+            found = trying.one(partial(_micro_batch, settings, wait, max_files, once=once))
             if found is not None and once:
                 rows.update(found.rows)
                 seconds += found.seconds
@@ -165,11 +174,40 @@ class _Changing:
         self.told = what
 
 
+@dataclass(slots=True)
+class Trying:
+    """What may stop a micro-batch without ending its stream; mutable: `failed` counts those in a row that failed."""
+
+    warehouse: str
+    once: bool
+    failed: int = 0
+
+    def one(self, micro_batch: Callable[[], MicroBatch]) -> MicroBatch | None:
+        """A micro-batch; None where it is to be tried again, as what stopped it may pass. Else raises what stopped it."""
+        from resources.failures import explained
+        from resources.storage import Location
+
+        try:
+            found = micro_batch()
+        except Exception as failure:
+            known = explained(failure, Location.of(self.warehouse).local)
+            if self.once or heard() or known is None or not self._passes(known.code):
+                raise
+            again = f"; it is tried again, {self.failed + 1} of {TRIES}" if self.failed else ""
+            LOG.warning("%s", f"[{known.code}] {known.message}{again}" if again else known)
+            return None
+        self.failed = 0
+        return found
+
+    def _passes(self, code: str) -> bool:
+        self.failed = self.failed + 1 if code in TRIED else 0
+        return code in WAITS or 0 < self.failed < TRIES
+
+
 def _micro_batch(
     settings: JobSettings, lateness: timedelta, max_files: int | None, *, once: bool
-) -> MicroBatch | None:
-    """One micro-batch, alone in the warehouse; None where nothing could be read yet."""
-    from hamlet_core.errors import HamletError
+) -> MicroBatch:
+    """One micro-batch, alone in the warehouse."""
     from pipelines.steps.ingestion.ingest import UNBOUNDED
     from pipelines.streaming import advance
     from resources.failures import require_room
@@ -179,15 +217,9 @@ def _micro_batch(
 
     spark = spark_session()
     LOG.log(GOING_ON, "looking for files")
-    try:
-        with exclusive(settings.warehouse, wait_seconds=0.0 if once else PATIENCE):
-            require_room(Location.of(settings.warehouse).local)
-            found = advance(spark, settings, lateness, at_most=max_files or UNBOUNDED)
-    except HamletError as failure:
-        if once or failure.code not in WAITS:
-            raise
-        LOG.warning("%s", failure)
-        return None
+    with exclusive(settings.warehouse, wait_seconds=0.0 if once else PATIENCE):
+        require_room(Location.of(settings.warehouse).local)
+        found = advance(spark, settings, lateness, at_most=max_files or UNBOUNDED)
     _tell(found)
     return found
 

@@ -19,7 +19,7 @@ import pyarrow.fs as pa_fs
 
 from hamlet_core.errors import StreamError
 from pipelines.reading.reasons import NO_SUCH_PATH
-from resources.kafka_topics import is_topic, open_range, range_is_there, ranges_of_topic
+from resources.kafka_topics import is_topic, open_range, ranges_of_topic, ranges_there
 from resources.storage import SCHEMES, ListedFile, Location, Memory, is_there, is_uri
 
 BUFFER_BYTES = 1 << 20
@@ -104,9 +104,11 @@ def visible_files(place: str | Path, memory: Memory | None = None) -> tuple[List
     return None if found is None else tuple(sorted(found, key=lambda file: file.name))
 
 
-def still_there(path: str) -> bool:
-    """Whether a file that never changes is still where it was."""
-    return range_is_there(path) if is_topic(path) else is_there(path)
+def still_there(paths: Iterable[str]) -> frozenset[str]:
+    """Those of files that never change which are still where they were."""
+    paths = frozenset(paths)
+    ranges = frozenset(filter(is_topic, paths))
+    return ranges_there(ranges) | frozenset(filter(is_there, paths - ranges))
 
 
 def is_pattern(place: str | Path) -> bool:

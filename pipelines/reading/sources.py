@@ -149,7 +149,8 @@ def changed_since(place: str | Path, files: Iterable[SourceFile]) -> frozenset[s
     plain = [file for file in files if not file.lasting]
     now = {file.path: (file.size, file.modified) for file in listing(place)} if plain else {}
     changed = {file.path for file in plain if now.get(file.path) != (file.size, file.modified)}
-    return frozenset(changed | {file.path for file in files if file.lasting and not still_there(file.path)})
+    lasting = frozenset(file.path for file in files if file.lasting)
+    return frozenset(changed | (lasting - still_there(lasting)))
 
 
 def fingerprint_of_first(path: str, size: int) -> str:

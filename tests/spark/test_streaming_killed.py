@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -24,14 +26,16 @@ LONGEST = 8.0
 """Seconds between the first look for files and the kill: a micro-batch takes less."""
 
 
-def start(one: Arriving, *options: str) -> subprocess.Popen[str]:
+def start(
+    one: Arriving, *options: str, command: tuple[str, ...] = ("pipelines.cli", "stream")
+) -> subprocess.Popen[str]:
     """`hamlet stream` in a group of processes of its own."""
     text = one.settings.source.path + ".hamlet"
     Path(text).write_text(WORKLOAD)
     given = ["--source", one.settings.source.path, "--warehouse", str(one.settings.warehouse)]
     given += ["--lateness", f"{LATENESS.seconds} s", "--arithmetic", "exact", "--max-files", "2"]
     return subprocess.Popen(
-        [sys.executable, "-m", "pipelines.cli", "stream", text, *given, *options],
+        [sys.executable, "-m", *command, text, *given, *options],
         cwd=ROOT,
         env={**os.environ, "HAMLET_ENVIRONMENT": "ci"},
         stdout=subprocess.PIPE,
@@ -77,3 +81,56 @@ def test_a_stream_that_is_killed_at_random_moments_gives_each_window_once(
         {tuple(row[name] for name in ("query", "window_start", "group_key", "aggregate")) for row in rows}
     ) == len(rows)
     assert rows == one.final() != []
+
+
+def workers(of: int) -> list[int]:
+    """The Python workers of Spark among the descendants of a process, and the daemons that fork them."""
+    told = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
+    lines = [line.split(None, 2) for line in told.stdout.splitlines()]
+    parents = {int(pid): int(parent) for pid, parent, _ in lines}
+    found = []
+    for pid in [int(pid) for pid, _, command in lines if "pyspark.daemon" in command]:
+        above: int | None = pid
+        while above and above != of:
+            above = parents.get(above)
+        found += [pid] if above == of else []
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_workers_that_are_killed_at_random_moments_stop_no_stream(tmp_path: Path, seed: int) -> None:
+    draw, one = Random(seed), arriving(tmp_path, KILLS)
+    running = start(one, "--trigger", "0.2 s", command=("tests.spark.streaming_by_workers",))
+    until = time.monotonic() + 2 * SECONDS
+
+    def wait_for(what: Callable[[], bool], limit: float = until) -> None:
+        while not what() and time.monotonic() < limit:
+            assert running.poll() is None
+            time.sleep(0.1)
+        assert time.monotonic() < until
+
+    try:
+        for number in range(KILLS):
+            one.bring(number)
+            # A worker whose daemon was killed is not found, and may do the work.
+            wait_for(lambda: bool(workers(running.pid)), time.monotonic() + LONGEST)
+            time.sleep(draw.uniform(0, LONGEST / 4))
+            for pid in workers(running.pid):
+                if draw.random() < 0.5:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+            if number % 3 == 2:  # else it may well fail five times in a row
+                there = sum(part.num_rows for part in one.parts[: number + 1])
+                wait_for(lambda: one.warehouse.exists("events") and one.warehouse.count("events") == there)  # noqa: B023
+        wait_for(lambda: one.warehouse.exists("trend_aggregates") and published(one.warehouse) == one.final())
+    finally:
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGTERM)
+        _, said = running.communicate(timeout=SECONDS)
+    assert running.returncode == 143, said
+    assert (
+        "[E511] a Python worker of Spark was killed in the middle of a task; it is tried again, 2 of 5"
+        in said
+    )
+    assert one.warehouse.count("events") == sum(part.num_rows for part in one.parts)
+    assert published(one.warehouse) == one.final() != []

@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 
 from hamlet_core.errors import StreamError
 from resources import kafka_topics
-from resources.kafka_topics import CONFIGURATION, open_range, range_is_there, ranges_of_topic
+from resources.kafka_topics import CONFIGURATION, open_range, ranges_of_topic, ranges_there
 from resources.storage import ListedFile
 
 PARTITIONS = 4
@@ -88,7 +88,7 @@ def test_what_was_sent_is_read_partition_by_partition_in_order(broker: Broker) -
     ]
     for partition, file in enumerate(found):
         assert lines(file.path) == [f'{{"n":{partition * 100 + n}}}' for n in range(50)]
-        assert range_is_there(file.path)
+    assert ranges_there(file.path for file in found) == {file.path for file in found}
 
 
 def test_an_empty_topic_has_no_ranges_and_what_a_message_lacks_is_null(broker: Broker) -> None:
@@ -190,7 +190,10 @@ def test_messages_that_were_deleted_before_they_were_read_are_told(monkeypatch: 
     bounds(monkeypatch, 0, 8)
     with pytest.raises(StreamError, match=r"ends at offset 8, and was read up to 10"):
         ranges_of_topic("kafka://b:1/t", memory)
-    assert not range_is_there(first.path)
+    no_part = "kafka://b:1/t/7/0000000000000000002-0000000000000000003.jsonl"
+    within = "kafka://b:1/t/0/0000000000000000002-0000000000000000008.jsonl"
+    assert ranges_there([first.path, within, no_part]) == {within}
+    assert ranges_there([]) == frozenset()
 
 
 @pytest.mark.parametrize(
