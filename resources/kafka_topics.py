@@ -14,7 +14,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -111,8 +111,8 @@ def ranges_of_topic(place: str, memory: Memory | None = None) -> list[ListedFile
     servers, name, skip = matched.groups()
     topic = _topic(servers, name)
     read = _read(topic, memory)
-    starts = {
-        partition: _start(topic, partition, read.get(partition, ()), skips=bool(skip))
+    unread = {
+        partition: _unread(topic, partition, read.get(partition, ()), skips=bool(skip))
         for partition in topic.offsets
     }
     known = [
@@ -123,7 +123,7 @@ def ranges_of_topic(place: str, memory: Memory | None = None) -> list[ListedFile
     ]
     now = datetime.now(UTC)
     found = [_listed(topic, one, now) for one in known]
-    for number, ranges in enumerate(_rounds(topic, starts)):
+    for number, ranges in enumerate(_rounds(unread)):
         found += [_listed(topic, one, now + timedelta(microseconds=number)) for one in ranges]
     return found
 
@@ -169,42 +169,51 @@ def _read(topic: _Topic, memory: Memory | None) -> dict[int, list[_Range]]:
     return {partition: sorted(ranges, key=lambda one: one.first) for partition, ranges in found.items()}
 
 
-def _start(topic: _Topic, partition: int, read: Iterable[_Range], *, skips: bool) -> int:
-    """The first offset of a partition that is to be read."""
+def _unread(topic: _Topic, partition: int, read: Sequence[_Range], *, skips: bool) -> list[_Range]:
+    """What is to be read of a partition, in order: what came since, and before it what was left out when later ranges were read."""
     low, high = topic.offsets[partition]
-    after = max((one.until for one in read), default=None)
-    if after is None:
-        return low
-    if after > high:
+    at = min(low, read[0].first) if read else low
+    found = []
+    for one in (*read, _Range(partition, high, high)):
+        if one.first > at:
+            found.append(_Range(partition, at, one.first))
+        at = max(at, one.until)
+    if at > high:
         raise StreamError(
-            f"partition {partition} of topic {topic.name} ends at offset {high:,}, and was read up to {after:,}",
+            f"partition {partition} of topic {topic.name} ends at offset {high:,}, and was read up to {at:,}",
             code=NO_LONGER_THERE,
             hint="a broker has lost what it had; ingest the topic into another --warehouse",
         )
-    if after < low and not skips:
+    if found and found[0].first < low and not skips:
+        lost = min(low, found[0].until) - found[0].first
         raise StreamError(
-            f"partition {partition} of topic {topic.name} begins at offset {low:,}, and was read up to {after:,}: "
-            f"{low - after:,} offsets were deleted before they were read",
+            f"partition {partition} of topic {topic.name} begins at offset {low:,}, and was read up to {found[0].first:,}: "
+            f"{lost:,} offsets were deleted before they were read",
             code=NO_LONGER_THERE,
             hint=f"kafka://{topic.servers}/{topic.name}?lost=skip goes on without them",
         )
-    return max(after, low)
+    return [_Range(partition, max(one.first, low), one.until) for one in found if one.until > low]
 
 
-def _rounds(topic: _Topic, starts: Mapping[int, int]) -> Iterator[list[_Range]]:
-    """What is new, in ranges that are to be read together: as many of each partition, whatever there is of it."""
-    new = {partition: topic.offsets[partition][1] - start for partition, start in starts.items()}
-    rounds = -(-max(new.values(), default=0) // MOST)
+def _rounds(unread: Mapping[int, Sequence[_Range]]) -> Iterator[list[_Range]]:
+    """What is to be read, in ranges that are to be read together: of each partition its share, whatever there is of it."""
+    counts = {partition: sum(one.until - one.first for one in ranges) for partition, ranges in unread.items()}
+    rounds = -(-max(counts.values(), default=0) // MOST)
     for number in range(rounds):
-        cut = [
-            _Range(
-                partition,
-                start + new[partition] * number // rounds,
-                start + new[partition] * (number + 1) // rounds,
-            )
-            for partition, start in sorted(starts.items())
+        yield [
+            part
+            for partition, count in sorted(counts.items())
+            for part in _part(unread[partition], count * number // rounds, count * (number + 1) // rounds)
         ]
-        yield [one for one in cut if one.first < one.until]
+
+
+def _part(ranges: Iterable[_Range], first: int, until: int) -> Iterator[_Range]:
+    """Of all offsets of some ranges those from the `first`, counted from 0, to before `until`."""
+    for one in ranges:
+        start, end = max(first, 0), min(until, one.until - one.first)
+        if start < end:
+            yield _Range(one.partition, one.first + start, one.first + end)
+        first, until = first - (one.until - one.first), until - (one.until - one.first)
 
 
 def _listed(topic: _Topic, one: _Range, moment: datetime) -> ListedFile:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,10 +18,9 @@ from pyspark.sql import SparkSession
 
 from pipelines.settings import Source
 from pipelines.streaming import advance
-from tests.conftest import ROOT
 from tests.spark.kafka_broker import Broker
-from tests.spark.pipeline_cases import WORKLOAD
 from tests.spark.test_streaming import LATENESS, SECONDS, Arriving, arriving, published
+from tests.spark.test_streaming_killed import start
 
 pytestmark = pytest.mark.slow
 
@@ -108,27 +106,10 @@ def test_what_is_not_committed_is_read_once_it_is_and_what_is_aborted_never(
     assert published(one.warehouse) == one.final() != []
 
 
-def start(one: Topic, folder: Path, *options: str) -> subprocess.Popen[str]:
-    """`hamlet stream` in a group of processes of its own."""
-    text = folder / "w.hamlet"
-    text.write_text(WORKLOAD)
-    given = ["--source", one.settings.source.path, "--warehouse", str(one.settings.warehouse)]
-    given += ["--lateness", f"{LATENESS.seconds} s", "--arithmetic", "exact"]
-    return subprocess.Popen(
-        [sys.executable, "-m", "pipelines.cli", "stream", str(text), *given, *options],
-        cwd=ROOT,
-        env={**os.environ, "HAMLET_ENVIRONMENT": "ci"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
 def test_a_stream_outlives_its_broker(broker: Broker, tmp_path: Path) -> None:
     one = of_topic(broker, tmp_path, 3, "outlived")
     one.bring(0)
-    running = start(one, tmp_path, "--trigger", "0.2 s")
+    running = start(one, "--trigger", "0.2 s")
     assert running.stderr is not None
     try:
         heard(running, "micro-batch: ")
@@ -167,7 +148,7 @@ def test_stream_and_broker_killed_at_random_moments_give_each_window_once(
     draw, one = Random(seed), of_topic(broker, tmp_path, KILLS, f"killed{seed}")
     for number in range(KILLS):
         one.bring(number)
-        running = start(one, tmp_path, "--trigger", "0.2 s")
+        running = start(one, "--trigger", "0.2 s")
         heard(running, "looking for files")
         time.sleep(draw.uniform(0, LONGEST))
         if draw.random() < 0.5:
@@ -177,7 +158,7 @@ def test_stream_and_broker_killed_at_random_moments_give_each_window_once(
         running.communicate(timeout=SECONDS)
         if broker.process is None:
             broker.start()
-    last = start(one, tmp_path, "--once")
+    last = start(one, "--once")
     told, said = last.communicate(timeout=SECONDS)
     assert last.returncode == 0, said
     assert "published: windows up to" in told

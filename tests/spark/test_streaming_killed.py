@@ -30,7 +30,7 @@ def start(
     one: Arriving, *options: str, command: tuple[str, ...] = ("pipelines.cli", "stream")
 ) -> subprocess.Popen[str]:
     """`hamlet stream` in a group of processes of its own."""
-    text = one.settings.source.path + ".hamlet"
+    text = f"{one.settings.warehouse}.hamlet"
     Path(text).write_text(WORKLOAD)
     given = ["--source", one.settings.source.path, "--warehouse", str(one.settings.warehouse)]
     given += ["--lateness", f"{LATENESS.seconds} s", "--arithmetic", "exact", "--max-files", "2"]

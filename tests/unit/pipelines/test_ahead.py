@@ -38,6 +38,13 @@ def test_nothing_is_said_of_what_is_not_known(tmp_path: Path, told: list[int]) -
     assert told == []
 
 
+def printed_by(program: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
 def test_what_dagster_looks_into_is_imported_before_anything_is_imported_beside_it() -> None:
     """Else a run fails now and then: SQLAlchemy looks into `sqlalchemy.orm` while the thread has imported half of it."""
     program = (
@@ -48,10 +55,7 @@ def test_what_dagster_looks_into_is_imported_before_anything_is_imported_beside_
         "ahead.load_checks_and_engines()\n"
         "print(seen)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "[True]\n"
+    assert printed_by(program) == "[True]\n"
 
 
 def test_what_cannot_be_imported_ahead_fails_no_thread_and_is_imported_where_it_is_needed() -> None:
@@ -73,7 +77,4 @@ def test_what_cannot_be_imported_ahead_fails_no_thread_and_is_imported_where_it_
         "import great_expectations\n"
         "print(failed)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "[]\n"
+    assert printed_by(program) == "[]\n"
