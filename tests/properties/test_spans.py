@@ -4,15 +4,17 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 import pytest
 
 from hamlet_core.engines.hamlet.events import fold
 from hamlet_core.engines.hamlet.events.spans import APART
+from hamlet_core.engines.hamlet.events.turns import Turns
 from hamlet_core.engines.hamlet.passes import ClassPasses
 from hamlet_core.language.syntax import Duration, Workload
-from tests.properties import agreement, comparison, generation
+from tests.properties import agreement, bursty, comparison, generation
 from tests.properties.constructs import constructs
 
 LANES = (1, 2, 3, 7, 64)
@@ -81,8 +83,67 @@ def test_lanes_change_no_answer():
     assert reached["several specifications"] > 20
 
 
+@contextmanager
+def resting(lanes: int, random: Random) -> Iterator[Counter[str]]:
+    """Groups of windows that are folded apart are tried, and rest at random; while all do, windows have so many lanes."""
+    reached: Counter[str] = Counter()
+    real, piece = Turns.__iter__, fold._Task.piece
+
+    def lanes_of(builder, pairs, windows, layout, price, constants, *saved):
+        ambiguous = any(one.analysed.ambiguous for one in builder.accumulators)
+        return APART if saved or ambiguous else lanes
+
+    def at_random(self):
+        groups, last = frozenset(range(len(self.gain))), len(self.done)
+        if not self.rests or last == 0:
+            yield from real(self)
+            return
+        cuts = sorted({0, last, *(random.randint(0, last) for _ in range(3))})
+        for first, end in pairwise(cuts):
+            yield first, end, random.choice((frozenset(), groups, frozenset(list(groups)[:1])))
+
+    def told(self, first, end, asked):
+        found = piece(self, first, end, asked)
+        reached["in lanes"] += found.spans is not self.spans and self.chosen.lanes_at_rest > 1
+        reached["groups"] += bool(found.program.groups)
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fold, "lanes_of", lanes_of)
+        patch.setattr(fold, "saved_by", lambda *_: 0.0)
+        patch.setattr(fold, "most_gained", lambda *_: 1e9)
+        patch.setattr(fold._Task, "piece", told)
+        patch.setattr(Turns, "__iter__", at_random)
+        yield reached
+
+
+def check_rests(seeds) -> Counter[str]:
+    """Compare workloads that share, in windows that overlap, whose groups rest at random."""
+    reached: Counter[str] = Counter()
+    for seed in seeds:
+        random = Random(seed)
+        case = bursty.task(random)
+        with resting(LANES[seed % len(LANES)], random) as found:
+            wrong, _ = agreement.compare(case.workload, case.table(), case.schema)
+        assert wrong == [], (seed, case)
+        reached["cases in lanes"] += bool(found["in lanes"])
+        reached["cases of both"] += bool(found["in lanes"] and found["groups"])
+    return reached
+
+
+def test_lanes_while_groups_rest_change_no_answer():
+    reached = check_rests(range(120))
+    assert reached["cases of both"] > 15
+
+
 @pytest.mark.slow
 def test_lanes_change_no_answer_of_ten_thousand_workloads():
     reached = check(range(10**6, 10**6 + 10_000))
     assert reached["lanes"] > 3_000
     assert reached["several specifications"] > 1_500
+
+
+@pytest.mark.slow
+def test_lanes_while_groups_rest_change_no_answer_of_ten_thousand_workloads():
+    reached = check_rests(range(10**6, 10**6 + 10_000))
+    assert reached["cases of both"] > 1_500

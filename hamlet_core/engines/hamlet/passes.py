@@ -30,7 +30,7 @@ from hamlet_core.engines.hamlet.events.fold import (
     fold_events_class,
     fold_residues,
 )
-from hamlet_core.engines.hamlet.events.spans import Layout, Spans, Windows
+from hamlet_core.engines.hamlet.events.spans import Layout, Windows
 from hamlet_core.engines.hamlet.graphlets.log import Decided
 from hamlet_core.engines.hamlet.input.frame import DEAD, Events
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents, QueryClass
@@ -373,11 +373,14 @@ class _Part:
     decided: Sequence[tuple[Any, Any]] = ()
 
 
-def _within(spans: Spans, events: Events) -> int:
+def _within(first: Any, last: Any, events: Events) -> int:
     """Events that are not dead, added over spans."""
-    dead = np.flatnonzero(events.code == DEAD)
-    gone = dead.searchsorted(spans.last) - dead.searchsorted(spans.first) if len(dead) else 0
-    return int((spans.last - spans.first - gone).sum())
+    if len(first) == 0:
+        return 0
+    begin, end = int(first.min()), int(last.max())
+    dead = np.flatnonzero(events.code[begin:end] == DEAD)
+    gone = dead.searchsorted(last - begin) - dead.searchsorted(first - begin) if len(dead) else 0
+    return int((last - first - gone).sum())
 
 
 def _different(windows: Windows) -> Any:
@@ -434,7 +437,13 @@ def _folded(workload: Workload, values: Any, arithmetic: Arithmetic, progress: P
         return _Part(_columns(workload, lambda spec, place: found[spec].key[:, place]))
     plain, scaled = _scaled(workload, values)
     results = _columns(workload, lambda spec, place: tuple(one[:, place] for one in scaled[spec]))
-    return _Part(results, _within(plain.spans, workload.events), plain.events, plain.undecided, plain.decided)
+    return _Part(
+        results,
+        _within(plain.first, plain.last, workload.events),
+        plain.events,
+        plain.undecided,
+        plain.decided,
+    )
 
 
 def _scaled(workload: Workload, values: Any) -> tuple[Folded, list[tuple[Any, Any]]]:

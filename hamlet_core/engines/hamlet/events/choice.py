@@ -71,6 +71,22 @@ def lanes_of(
     return best
 
 
+def saved_by(
+    lanes: int,
+    builder: Builder,
+    pairs: PairTables,
+    windows: Windows,
+    price: float,
+    constants: Constants,
+) -> float:
+    """Nanoseconds that an event of windows of one specification costs less in spans of so many lanes than in windows apart of
+    which no queries share.
+    """
+    costs = _Costs(windows.first, windows.last, _numbers(builder, pairs), price, Measured(constants))
+    events = float(sizes_of(windows.first, windows.last, APART).sum())
+    return (costs.apart(0.0) - costs.together(lanes)) / events
+
+
 def overlap(first: Whole, last: Whole) -> bool:
     """Whether an event is in several of these windows, in order of their first and last events, that are not the same."""
     other = (first[1:] != first[:-1]) | (last[1:] != last[:-1])

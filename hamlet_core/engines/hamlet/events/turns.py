@@ -47,12 +47,17 @@ class Turns:
     Events of large spans count for more: they may read many older ones.
     """
 
-    def __init__(self, spans: Spans, gain: npt.NDArray[np.float64], *, rests: bool) -> None:
-        """`gain`: by group, what it has gained so far, which the kernel writes while none rests."""
+    def __init__(
+        self, spans: Spans, gain: npt.NDArray[np.float64], *, rests: bool, worth: float = LONGER_WAY
+    ) -> None:
+        """`gain`: by group, what it has gained so far, which the kernel writes while none rests; all rest if they gain less
+        than `worth` nanoseconds of an event.
+        """
         sizes = spans.last - spans.first
         self.done = np.cumsum(sizes * (1 + (sizes >> 10)))
         self.folded = np.cumsum(sizes)
         self.gain = gain
+        self.worth = worth
         self.rests = rests and len(gain) > 0
 
     def share(self, end: int) -> float:
@@ -102,9 +107,9 @@ class Turns:
             first, size = end, TRIAL
 
     def _losers(self, gained: Sequence[float], first: int, end: int) -> frozenset[int]:
-        """Groups that have gained nothing in these spans; all, if what the others gained is less than the longer way."""
+        """Groups that have gained nothing in these spans; all, if what the others gained is not worth it."""
         folded = self.folded[end - 1] - (self.folded[first - 1] if first else 0)
-        enough = sum(one for one in gained if one > 0) > LONGER_WAY * folded
+        enough = sum(one for one in gained if one > 0) > self.worth * folded
         return frozenset(group for group, one in enumerate(gained) if one <= 0 or not enough)
 
     def _events(self, first: int, end: int) -> int:

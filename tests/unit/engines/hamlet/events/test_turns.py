@@ -124,6 +124,17 @@ def test_all_rest_if_some_gain_less_than_the_longer_way_of_every_event_costs() -
     assert {tuple(resting) for _, _, resting in little} == {(), (0, 1, 2)}
 
 
+def test_what_groups_must_gain_may_be_more() -> None:
+    """A trial has 20 events."""
+    for gain, resting in (20 * 50.0, {(), (0,)}), (20 * 50.0 + 1.0, {()}):
+        found = Turns(tumbling(40), own := np.zeros(1), rests=True, worth=50.0)
+        sets = set()
+        for _, _, lost in found:
+            sets.add(tuple(lost))
+            own += 0.0 if lost else gain
+        assert sets == resting
+
+
 def test_few_different_sets_of_groups_rest() -> None:
     """Each trial finds others that lose, and of seven groups there are 128 sets; what gains never rests."""
     draw = np.random.default_rng(5)
@@ -167,14 +178,22 @@ def stream(count: int) -> pa.Table:
     )
 
 
+def at_rest_alone(lanes: int) -> Callable[..., int]:
+    """`lanes_of` that gives lanes where nothing is saved by sharing, which is its seventh argument."""
+    return lambda *asked: APART if any(asked[6:]) else lanes
+
+
+@pytest.mark.parametrize("lanes", [APART, 2, 64])
 @pytest.mark.parametrize("arithmetic", ["scaled", "exact", "modular"])
-def test_a_rest_changes_no_answer(arithmetic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rest_changes_no_answer(arithmetic: str, lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every second turn or so groups rest, at random: answers are those of a run in which none does."""
     from hamlet_core import execute
 
     events = stream(600)
     monkeypatch.setattr(fold, "LONGER_WAY", 0.0)
-    monkeypatch.setattr(fold, "lanes_of", lambda *_: APART)
+    monkeypatch.setattr(fold, "OF_LANES", 0.0)
+    monkeypatch.setattr(fold, "most_gained", lambda *_: MUCH)
+    monkeypatch.setattr(fold, "lanes_of", at_rest_alone(lanes))
     monkeypatch.setattr(turns, "LONGEST_REST", 4)
     with monkeypatch.context() as patched:
         patched.setattr(Sharing, "may_rest", False)
@@ -192,6 +211,7 @@ def test_a_rest_changes_no_answer(arithmetic: str, monkeypatch: pytest.MonkeyPat
     rested = execute(WORKLOAD, events, arithmetic=arithmetic)
     assert rested.results == awake.results
     assert 0 < rested.counters.undecided_events < rested.counters.kernel_events
+    assert (rested.counters.kernel_events < awake.counters.kernel_events) is (lanes != APART)
     assert 0 < rested.counters.decided_bursts < awake.counters.decided_bursts
     assert sum(rested.decisions["bursts"].to_pylist()) == rested.counters.decided_bursts
     resting = f"resting        {rested.counters.undecided_events:,} events, while groups rested that lose by sharing"
@@ -252,3 +272,19 @@ def test_a_stream_whose_types_alternate_is_not_taken_for_one_without_them() -> N
     kinds = ["A" if place % 16 == 0 else "B" for place in range(1 << 16)]
     events = pa.table({"time": np.arange(len(kinds)), "type": kinds, "v": np.arange(len(kinds)) % 7})
     assert execute(ORDERED, events).counters.decided_bursts > 0
+
+
+@pytest.mark.parametrize(("saved", "tried"), [(0.0, True), (1e6, False)])
+def test_groups_that_cannot_gain_what_lanes_save_are_never_tried(
+    saved: float, tried: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hamlet_core import execute
+
+    events = beside_others(20_000, 0.9)
+    sliding = ORDERED.replace("WITHIN 500 s", "WITHIN 500 s SLIDE 100 s")
+    truth = execute(sliding, events, arithmetic="exact", policy="never").results
+    monkeypatch.setattr(fold, "lanes_of", at_rest_alone(8))
+    monkeypatch.setattr(fold, "saved_by", lambda *_: saved)
+    found = execute(sliding, events, arithmetic="exact")
+    assert (found.counters.decided_bursts > 0) is tried
+    assert found.results == truth
