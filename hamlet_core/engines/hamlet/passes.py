@@ -51,8 +51,8 @@ from hamlet_core.table.encode import Stream
 from hamlet_core.threads import Crew, Piece, alone
 from hamlet_core.windows import Panes
 
-PART = 1 << 19
-"""Events, added over windows, of the shortest part that a thread folds."""
+PART = 1_000_000
+"""Events, added over windows, of the shortest part that a thread folds: each learns anew who shares."""
 EACH = "apart"
 """See `Sliding.windows`."""
 BURSTS: tuple[int, ...] = ()
