@@ -5,16 +5,15 @@ A text file gives counts of what its values read as; a Parquet file gives its de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
 from hamlet_core.progress import Progress
 from hamlet_core.threads import Crew, Piece, alone
-from pipelines.reading.chunks import UnreadableFileError
+from pipelines.reading.chunks import Chunk, UnreadableFileError
 from pipelines.reading.columns import ColumnOptions
 from pipelines.reading.csv_text import read_csv
 from pipelines.reading.declared import plain_type
@@ -59,29 +58,25 @@ def merge(evidences: Iterable[Evidence]) -> Evidence:
     return Evidence(tuple(found.values()))
 
 
+def of_chunk(chunk: Chunk, form: Format, time: str) -> list[ColumnEvidence]:
+    """Evidence of some records of a text file."""
+    if form is Format.CSV:
+        return [of_texts(name, utf8_texts(values)) for name, values in chunk.columns.items()]
+    return [of_objects(name, values, written=name == time) for name, values in chunk.columns.items()]
+
+
 def _seen(file: SourceFile, time: str, crew: Crew) -> Iterator[ColumnEvidence]:
     """Evidence of one file, piece by piece."""
-    match file.format:
-        case Format.CSV:
-            looks = (Piece(partial(_of_binary, chunk.columns)) for chunk in read_csv(file.path, crew=crew))
-            for found in crew.each(looks):
-                yield from found
-        case Format.JSON:
-            looks = (
-                Piece(partial(_of_json, chunk.columns, time)) for chunk in read_json(file.path, crew=crew)
-            )
-            for found in crew.each(looks):
-                yield from found
-        case Format.PARQUET:
-            yield from _of_parquet(file, time)
+    if file.format is Format.PARQUET:
+        yield from _of_parquet(file, time)
+        return
 
+    def look(chunk: Chunk, _: Progress) -> list[ColumnEvidence]:
+        return of_chunk(chunk, file.format, time)
 
-def _of_binary(columns: Mapping[str, Any], _: Progress) -> list[ColumnEvidence]:
-    return [of_texts(name, utf8_texts(values)) for name, values in columns.items()]
-
-
-def _of_json(columns: Mapping[str, Any], time: str, _: Progress) -> list[ColumnEvidence]:
-    return [of_objects(name, values, written=name == time) for name, values in columns.items()]
+    read = read_csv if file.format is Format.CSV else read_json
+    for found in crew.each(Piece(partial(look, chunk)) for chunk in read(file.path, crew=crew)):
+        yield from found
 
 
 def _of_parquet(file: SourceFile, time: str) -> Iterator[ColumnEvidence]:

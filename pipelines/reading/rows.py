@@ -22,7 +22,9 @@ from pipelines.reading.columns import ColumnOptions
 from pipelines.reading.csv_text import read_csv
 from pipelines.reading.decision import infer_columns
 from pipelines.reading.duplicates import first_of_each
+from pipelines.reading.evidence import Evidence, evidence, of_chunk
 from pipelines.reading.json_lines import read_json
+from pipelines.reading.observation import ColumnEvidence
 from pipelines.reading.parquet_files import read_parquet, scalar_text
 from pipelines.reading.reasons import REJECTED_SCHEMA, Reason
 from pipelines.reading.sources import Format, SourceFile
@@ -75,8 +77,10 @@ def read_file(
     options: ColumnOptions,
     read: frozenset[str] | None = None,
     crew: Crew | None = None,
+    seen: list[Evidence] | None = None,
 ) -> Iterator[Rows]:
-    """The rows of one file, in bounded memory; a crew types several chunks at once.
+    """The rows of one file, in bounded memory; a crew types several chunks at once. What `evidence` finds in the file is appended
+    to `seen` as it is read.
 
     Good rows have exactly the columns and types of `schema` (NULL where the file lacks a column; a column that
     `schema` lacks is left out); rejected rows have `REJECTED_SCHEMA`, in the order of the file. A value that does not
@@ -85,13 +89,21 @@ def read_file(
     """
     judged = frozenset(name for name in schema.names if read is None or options.judges(name, read))
     crew = crew or alone()
+    if seen is not None and file.format is Format.PARQUET:
+        seen.append(evidence(file, options))
 
-    def sorted_out(chunk: Chunk, _: Progress) -> Rows:
-        return _sorted_out(chunk, file, schema, options, judged)
+    def sorted_out(chunk: Chunk, _: Progress) -> tuple[Rows, Evidence]:
+        found: Sequence[ColumnEvidence] = ()
+        if seen is not None and file.format is not Format.PARQUET:
+            found = of_chunk(chunk, file.format, options.time_column)
+        return _sorted_out(chunk, file, schema, options, judged), Evidence(tuple(found))
 
     try:
         chunks = (chunk for chunk in _chunks(file, crew) if len(chunk.numbers) or chunk.broken)
-        yield from crew.each(Piece(partial(sorted_out, chunk)) for chunk in chunks)
+        for rows, found in crew.each(Piece(partial(sorted_out, chunk)) for chunk in chunks):
+            if seen is not None:
+                seen.append(found)
+            yield rows
     except (UnreadableFileError, OSError) as error:
         text = f"{error} ({file.size:,} bytes)"
         row = (file.name, None, None, text, Reason.UNREADABLE_FILE.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 from hamlet_core.errors import HamletError
 from pipelines.reading import ColumnOptions, discover
 from pipelines.settings import Source
+from pipelines.steps.ingestion import ingest as ingest_module
 from pipelines.steps.ingestion import parsing
 from pipelines.steps.ingestion.ingest import IngestReport, Needs, ingest
 from pipelines.steps.ingestion.parsing import read_here
@@ -206,6 +208,93 @@ def test_later_files_may_bring_columns_and_whole_numbers_in_a_column_of_reals(sp
     bring(spark, warehouse, inbox)
     added = [row for row in events_of(warehouse) if row["extra"] is not None]
     assert [(row["w"], row["extra"], row["v"]) for row in added] == [(3.0, "new", None)]
+
+
+@pytest.mark.parametrize("most", [0, 2 << 20])
+def test_files_like_those_that_are_in_are_read_once(spark, warehouse, inbox, monkeypatch, most):
+    """Whatever their format, and whatever is wrong with some of their rows."""
+    bring(spark, warehouse, inbox)
+    (inbox / "lines.jsonl").write_text(
+        '{"time": 8, "type": "A", "k": "x", "v": 1}\n{"time": 9, "type": "A"}\n{\n'
+    )
+    if not most:
+        columns = {"time": [1, 2], "type": ["A", "B"], "k": ["x", "y"], "v": [1, 2]}
+        pq.write_table(pa.table(columns), inbox / "few.parquet")
+    monkeypatch.setattr(parsing, "MOST_HERE", most)
+    monkeypatch.setattr(ingest_module, "gather_evidence", lambda *_: pytest.fail("read twice"))
+    parses, parse = [], ingest_module.parse_files
+    monkeypatch.setattr(ingest_module, "parse_files", lambda *a, **k: parses.append(1) or parse(*a, **k))
+
+    def counts() -> dict[str, tuple[int, int]]:
+        return {one.name: (one.rows, one.rejected) for one in bring(spark, warehouse, inbox).files}
+
+    assert counts() == {"lines.jsonl": (2, 1)} | ({} if most else {"few.parquet": (2, 0)})
+    assert len(parses) == 1
+    (inbox / "other_order.csv").write_text("time,k,type,v\n8,x,A,1\n9,x,A,1\n")
+    assert counts() == {"other_order.csv": (2, 0)}
+    assert len(parses) == 2
+    (inbox / "rejected.csv").write_text("time,k,type,v\n8,x,A,1\n9,x,A,many\n")
+    assert counts() == {"rejected.csv": (1, 1)}
+    assert len(parses) == 4  # the reason that is told of a row depends on the order of the columns
+
+
+CELLS = {
+    "k": ("x", "y", "", "7"),
+    "v": ("1", "2", "", "x", "1.5"),
+    "w": ("1.5", "2", "", "1e3", "true"),
+    "x": ("2026-01-05", "true", "3", ""),
+}
+
+
+def some_file(random: Random, rows: int) -> str:
+    """A CSV file whose columns, their order and their values are mostly those of the others."""
+    names = ["time", "type", *(name for name in CELLS if random.random() < 0.8)]
+    if random.random() < 0.2:
+        random.shuffle(names)
+    odd = random.choice((0.0, 0.02, 0.02, 0.3))
+    lines = [",".join(names)]
+    for row in range(rows):
+        cells = {"time": str(row), "type": random.choice("AB")}
+        for name, given in CELLS.items():
+            cells[name] = random.choice(given) if random.random() < odd else given[0]
+        cells["time"] = "" if random.random() < odd / 2 else cells["time"]
+        lines.append(",".join(cells[name] for name in names))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_files_read_once_come_to_what_they_come_to_read_twice(spark, tmp_path, monkeypatch, seed):
+    """Reports, tables and errors, whatever columns later files have."""
+    random = Random(seed)
+    inbox, once, twice = tmp_path / "inbox", Warehouse(tmp_path / "once"), Warehouse(tmp_path / "twice")
+    inbox.mkdir()
+    monkeypatch.setattr(parsing, "MOST_HERE", 2 << 20)
+    told = []
+    for number in range(6):
+        (inbox / f"{number}.csv").write_text(some_file(random, 60))
+        found = []
+        for target in (once, twice):
+            with monkeypatch.context() as patch:
+                if target is twice:
+                    patch.setattr(ingest_module, "_as_before", lambda *_: (None, None, None))
+                try:
+                    report = bring(spark, target, inbox, types=())
+                except HamletError as error:
+                    found.append(str(error).replace(str(target.root), ""))
+                else:
+                    found.append(
+                        [(one.name, one.rows, one.rejected, one.days, one.faults) for one in report.files]
+                    )
+        assert found[0] == found[1]
+        told.append(isinstance(found[0], str))
+        if told[-1]:
+            (inbox / f"{number}.csv").unlink()
+    assert not all(told)
+    for table in ("events", "events_quarantine"):
+        columns = [name for name in once.schema(table).names if name != "ingested_at"]
+        rows, others = (sorted_rows(one.rows(table, columns).to_pylist(), columns) for one in (once, twice))
+        assert rows == others
+        assert once.schema(table) == twice.schema(table)
 
 
 @pytest.mark.parametrize(

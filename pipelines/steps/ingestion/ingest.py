@@ -7,7 +7,9 @@ go; the entry says so until they are gone.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import pickle
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +25,7 @@ from pyspark.sql.functions import broadcast, col, count, lit, to_date
 from hamlet_core import EventSchema, Workload, check_columns
 from pipelines.reading import (
     ColumnOptions,
+    Evidence,
     SourceFile,
     about_texts,
     changed_since,
@@ -30,6 +33,7 @@ from pipelines.reading import (
     discover_first,
     explained,
     ignored,
+    merge,
 )
 from pipelines.settings import Source
 from pipelines.steps.ingestion.contents import DayContent, checksum
@@ -53,6 +57,7 @@ from pipelines.steps.ingestion.parsing import (
     FAULTS,
     PLACE,
     REJECTED,
+    SEEN,
     gather_evidence,
     is_event,
     is_rejected,
@@ -285,17 +290,22 @@ def _bring(
     now: datetime,
 ) -> tuple[tuple[IngestedFile, ...], tuple[SourceFile, ...]]:
     """Events and rejected rows of files into their tables; a file that changes meanwhile is left out."""
-    files = sifted.fresh
-    columns = _columns(spark, warehouse, source.options, needs, sifted)
-    read = parse_files(spark, files, columns, source.options, needs.read)
-    if not read_here(files):
-        read = read.persist(StorageLevel.DISK_ONLY)
-    parsed, key = read, source.options.unique
-    if key and {*key} <= {*columns.names}:
-        replaced = [Replaced(path, one.name, one.ingested_at) for path, one in sifted.replaced.items()]
-        parsed = without_duplicates(read, warehouse, columns.names, key, replaced)
-    try:
-        done = _counted(parsed, files, columns.names, partial(source.options.judges, read=needs.read))
+    files, options, key = sifted.fresh, source.options, source.options.unique
+    with contextlib.ExitStack() as stack:
+        parse = partial(_parsed, spark, source, needs, files, stack)
+        read, columns, done = _as_before(warehouse, source, needs, sifted, parse)
+        if columns is None:
+            there = warehouse.exists("events")
+            new = [file for file in files if not there or file.path not in sifted.rejudged]
+            columns = _columns(warehouse, options, needs, sifted, gather_evidence(spark, new, options))
+        if read is None:
+            read, done = parse(columns), None
+        parsed = read
+        if key and {*key} <= {*columns.names}:
+            replaced = [Replaced(path, one.name, one.ingested_at) for path, one in sifted.replaced.items()]
+            parsed = without_duplicates(read, warehouse, columns.names, key, replaced)
+        if done is None:
+            done, _ = _counted(parsed, files, columns.names, partial(options.judges, read=needs.read))
         changed = changed_since(source.path, files)
         moved = tuple(file for file in files if file.path in changed)
         kept = parsed
@@ -308,21 +318,66 @@ def _bring(
             _write_events(warehouse, kept, columns, source, needs, rows, now, few=read_here(files))
         if any(file.rejected for file in done):
             _write_quarantine(warehouse, kept, now, few=read_here(files))
-    finally:
-        read.unpersist()
     return done, moved
 
 
+def _parsed(
+    spark: SparkSession,
+    source: Source,
+    needs: Needs,
+    files: Sequence[SourceFile],
+    stack: contextlib.ExitStack,
+    columns: pa.Schema,
+    *,
+    observe: bool = False,
+) -> DataFrame:
+    """All rows of the files, read once however often they are asked for; kept until the stack is left."""
+    read = parse_files(spark, files, columns, source.options, needs.read, observe=observe)
+    if not read_here(files):
+        stack.callback(read.unpersist)
+        read.persist(StorageLevel.DISK_ONLY)
+    return read
+
+
+def _as_before(
+    warehouse: Warehouse, source: Source, needs: Needs, sifted: Sifted, parse: Callable[..., DataFrame]
+) -> tuple[DataFrame | None, pa.Schema | None, tuple[IngestedFile, ...] | None]:
+    """Files as those that are in: read with the columns of the table, while it is seen whether these are theirs.
+
+    Also the columns of the files, and what is in them. Not read: they have others, or there is no table; or rows have to be told
+    apart by a key, or were in.
+    """
+    if source.options.unique or sifted.rejudged or not warehouse.exists("events"):
+        return None, None, None
+    expected = _stored(warehouse)
+    read = parse(expected, observe=True)
+    judges = partial(source.options.judges, read=needs.read)
+    done, found = _counted(read, sifted.fresh, expected.names, judges)
+    columns = _columns(warehouse, source.options, needs, sifted, found)
+    theirs = [(field.name, field.type) for field in expected if field.name in columns.names]
+    known = [(field.name, field.type) for field in columns]
+    # A rejected row says what is wrong with its first bad value, in the order of the columns.
+    same = theirs == known or ({*theirs} == {*known} and not any(file.rejected for file in done))
+    if known and same:
+        return read, columns, done
+    read.unpersist()
+    return None, columns, None
+
+
+def _stored(warehouse: Warehouse) -> pa.Schema:
+    """The columns of the sources that the table of events has."""
+    own = {column.name for column in tables.EVENT_COLUMNS}
+    stored = warehouse.schema("events").remove_metadata()
+    return pa.schema([field for field in stored if field.name not in own])
+
+
 def _columns(
-    spark: SparkSession, warehouse: Warehouse, options: ColumnOptions, needs: Needs, sifted: Sifted
+    warehouse: Warehouse, options: ColumnOptions, needs: Needs, sifted: Sifted, found: Evidence
 ) -> pa.Schema:
     """The columns to read with, which all who read the table can use. Content that was in has the table's."""
     there = warehouse.exists("events")
     stored = warehouse.schema("events").remove_metadata() if there else pa.schema([])
-    own = {column.name for column in tables.EVENT_COLUMNS}
-    known = [field for field in stored if field.name not in own] if sifted.rejudged else []
-    new = [file for file in sifted.fresh if not there or file.path not in sifted.rejudged]
-    found = gather_evidence(spark, new, options)
+    known = list(_stored(warehouse)) if there and sifted.rejudged else []
     columns = decide(found, options, needs.numeric, stored.names)
     refuse_impossible_names(columns)
     if there:
@@ -340,27 +395,33 @@ def _counted(
     files: Sequence[SourceFile],
     names: Sequence[str],
     judges: Callable[[str], bool],
-) -> tuple[IngestedFile, ...]:
-    """Good rows of each file by day, and rejected ones; this is the pass that reads the files."""
+) -> tuple[tuple[IngestedFile, ...], Evidence]:
+    """Good rows of each file by day, and rejected ones, and what was seen of all files' columns; this is the pass that reads the
+    files.
+    """
     keys = (
         col("source_file"),
         is_rejected().alias("bad"),
         col(quoted(FAULTS)).alias("faults"),
+        col(quoted(SEEN)).alias("seen"),
         to_date("event_time").alias("day"),
     )
     counts = parsed.groupBy(*keys).agg(count("*").alias("rows"), checksum(names).alias("checksum"))
     days: dict[str, list[DayContent]] = defaultdict(list)
     rejected: Counter[str] = Counter()
     faults: dict[str, Counter[str]] = defaultdict(Counter)
+    seen: dict[str, Evidence] = {}
     for row in counts.toArrow().to_pylist():
-        if row["faults"] is not None:
+        if row["seen"] is not None:
+            seen[row["source_file"]] = pickle.loads(row["seen"])  # noqa: S301 - of a task of this run
+        elif row["faults"] is not None:
             for name, many in json.loads(row["faults"]).items():
                 faults[row["source_file"]][name] += many * row["rows"]
         elif row["bad"]:
             rejected[row["source_file"]] += row["rows"]
         else:
             days[row["source_file"]].append(DayContent(row["day"], row["rows"], row["checksum"]))
-    return tuple(
+    ingested = tuple(
         IngestedFile(
             file.name,
             sum(one.rows for one in days[file.name]),
@@ -372,6 +433,7 @@ def _counted(
         )
         for file in files
     )
+    return ingested, merge(seen[file.name] for file in files if file.name in seen)
 
 
 def _write_events(
@@ -390,7 +452,7 @@ def _write_events(
     layout = _layout(spark, warehouse, columns, needs, rows)
     described = tuple(tables.Column(field.name, field.type, "as in the source") for field in columns)
     table = tables.events_table(described, layout.properties() + source_properties(source.options))
-    good = parsed.where(is_event()).drop(REJECTED, FAULTS, PLACE)
+    good = parsed.where(is_event()).drop(REJECTED, FAULTS, SEEN, PLACE)
     placed = (
         good.withColumn("ingested_at", lit(now))
         .withColumn("day", to_date("event_time"))

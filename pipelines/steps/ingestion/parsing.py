@@ -41,9 +41,10 @@ MOST_HERE = 2 << 20
 
 REJECTED = "rejected row"
 FAULTS = "faults of columns"
+SEEN = "evidence of columns"
 PLACE = "place of the row"
-"""Columns of what could not be read, of how many values did not fit which columns (JSON), and of where a row stood; their
-blanks keep them apart from every column that Delta allows.
+"""Columns of what could not be read, of how many values did not fit which columns (JSON), of what the values of a file say of its
+columns, and of where a row stood; their blanks keep them apart from every column that Delta allows.
 """
 
 _REJECTED_TYPE = pa.struct(
@@ -73,18 +74,26 @@ def parse_files(
     columns: pa.Schema,
     options: ColumnOptions,
     read: frozenset[str],
+    *,
+    observe: bool = False,
 ) -> DataFrame:
     """All rows of the files, lazily: source columns, event_time, event_type, source_file, and ours.
 
     A row `is_event`, or it `is_rejected` and has only source_file and `REJECTED`, or it says in `FAULTS` what did not fit
-    the columns of source_file; queries read the columns `read`. A few bytes are read at once, and here.
+    the columns of source_file, or, if asked, in `SEEN` what `gather_evidence` would find in it; queries read the columns `read`. A
+    few bytes are read at once, and here.
     """
     schema = parsed_schema(columns, options)
 
     def parse(members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
         for number in members:
-            for rows in read_file(files[number], columns, options, read):
-                yield from _batches(rows, schema, files[number].name, number, options)
+            name = files[number].name
+            seen: list[Evidence] | None = [] if observe else None
+            for rows in read_file(files[number], columns, options, read, seen=seen):
+                yield from _batches(rows, schema, name, number, options)
+            if seen is not None:
+                found = pa.array([pickle.dumps(merge(seen))])
+                yield _only(schema, 1, {"source_file": pa.array([name]), SEEN: found})
 
     if read_here(files):
         return values(spark, pa.Table.from_batches(parse(tuple(range(len(files)))), schema))
@@ -93,7 +102,7 @@ def parse_files(
 
 def is_event() -> Column:
     """Of the rows of `parse_files`, the events."""
-    return col(quoted(REJECTED)).isNull() & col(quoted(FAULTS)).isNull()
+    return col(quoted(REJECTED)).isNull() & col(quoted(FAULTS)).isNull() & col(quoted(SEEN)).isNull()
 
 
 def is_rejected() -> Column:
@@ -113,7 +122,7 @@ def read_here(files: Sequence[SourceFile]) -> bool:
 def parsed_schema(columns: pa.Schema, options: ColumnOptions) -> pa.Schema:
     """The columns of `parse_files` for these source columns; `PLACE` only where a key tells duplicates."""
     added = [("event_time", TIMESTAMP), ("event_type", pa.string()), ("source_file", pa.string())]
-    ours = [(REJECTED, _REJECTED_TYPE), (FAULTS, pa.string())]
+    ours = [(REJECTED, _REJECTED_TYPE), (FAULTS, pa.string()), (SEEN, pa.binary())]
     ours += [(PLACE, _PLACE_TYPE)] if options.unique else []
     return pa.schema([*columns.remove_metadata(), *(pa.field(*pair) for pair in (*added, *ours))])
 
