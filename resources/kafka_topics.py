@@ -146,7 +146,7 @@ def ranges_there(paths: Iterable[str]) -> frozenset[str]:
 
 
 def open_range(path: str) -> io.BufferedReader:
-    """The values of the messages of a range, a line each; of a message without a value the line is `null`."""
+    """The values of the messages of a range, a line each; of a message without a value, or with blanks alone, the line is `null`."""
     servers, name, asked = _asked(path)
     return io.BufferedReader(_Lines(_values(servers, name, asked), path), 1 << 20)
 
@@ -304,7 +304,10 @@ def _lines(messages: list[Any], until: int, client: ModuleType) -> tuple[bytes, 
     found = [message for message in messages if message.error() is None]
     if after > until:
         found = [message for message in found if message.offset() < until]
-    values = [b"null" if value is None else value for value in (message.value() for message in found)]
+    values = [
+        value if value and not value.isspace() else b"null"
+        for value in (message.value() for message in found)
+    ]
     if any(
         b"\n" in one or b"\r" in one for one in values
     ):  # between tokens they mean nothing, in texts JSON has none

@@ -22,7 +22,9 @@ from hamlet_core.progress import Progress
 from hamlet_core.threads import Crew, Piece, alone
 from pipelines.reading.chunks import BrokenRecord, Chunk, UnreadableFileError, shown
 from pipelines.reading.decoding import open_text
+from pipelines.reading.opening import open_file
 from pipelines.reading.reasons import Reason
+from resources.kafka_topics import is_topic
 
 BLOCK_BYTES = 4 << 20
 _BOM = b"\xef\xbb\xbf"
@@ -61,17 +63,20 @@ class Values:
 def read_json(path: str, block_bytes: int = BLOCK_BYTES, crew: Crew | None = None) -> Iterator[Chunk]:
     """Yield the chunks of a file; blank lines are no records. A crew parses several blocks at once.
 
-    Raises `UnreadableFileError` if the file is one JSON array, or not text.
+    Raises `UnreadableFileError` if the file is one JSON array, or not text. Of a topic each line is for itself: the first one
+    says nothing of the others.
     """
     times: set[str] = set()
-    with open_text(path) as stream:
-        pieces = (Piece(partial(_chunk, *block, times)) for block in _blocks(stream, block_bytes))
+    for_itself = is_topic(path)
+    with open_file(path) if for_itself else open_text(path) as stream:
+        blocks = _blocks(stream, block_bytes, begun=for_itself)
+        pieces = (Piece(partial(_chunk, *block, times)) for block in blocks)
         yield from (crew or alone()).each(pieces)
 
 
-def _blocks(stream: BinaryIO, block_bytes: int) -> Iterator[tuple[list[bytes], int]]:
-    """Lines that are not blank, and the number of the first of them."""
-    first, begun = 1, False
+def _blocks(stream: BinaryIO, block_bytes: int, *, begun: bool) -> Iterator[tuple[list[bytes], int]]:
+    """Lines that are not blank, and the number of the first of them; where nothing has `begun`, the first one is looked at."""
+    first = 1
     while lines := stream.readlines(block_bytes):
         if not begun:
             lines[0] = lines[0].removeprefix(_BOM)

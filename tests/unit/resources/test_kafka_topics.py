@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Producer
 
 from hamlet_core.errors import StreamError
+from pipelines.reading import ColumnOptions, discover, read_all
 from resources import kafka_topics
 from resources.kafka_topics import CONFIGURATION, open_range, ranges_of_topic, ranges_there
 from resources.storage import ListedFile
@@ -92,12 +93,39 @@ def test_what_was_sent_is_read_partition_by_partition_in_order(broker: Broker) -
 
 
 def test_an_empty_topic_has_no_ranges_and_what_a_message_lacks_is_null(broker: Broker) -> None:
-    broker.send("odd", [None, b'{"a":\r\n 1}', b"", b"x"])
+    broker.send("odd", [None, b'{"a":\r\n 1}', b"", b"x", b" \n"])
     (file,) = ranges_of_topic(broker.place("odd"))
-    assert lines(file.path) == ["null", '{"a":   1}', "", "x"]
+    assert lines(file.path) == ["null", '{"a":   1}', "null", "x", "null"]
     memory = Remembered()
     memory.read(file)
     assert [one.fingerprint for one in ranges_of_topic(broker.place("odd"), memory)] == [file.fingerprint]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        b"[1]",
+        b"[",
+        b"\0\0\0\0\7binary",
+        b"\xff\xfe{\0",
+        b'\xef\xbb\xbf{"time": 1, "type": "A"}',
+        b"",
+        None,
+        b"{",
+    ],
+    ids=["array", "bracket", "binary", "UTF-16", "BOM", "empty", "tombstone", "broken"],
+)
+@pytest.mark.parametrize("place", [0, 2])
+def test_no_message_says_how_others_are_read(
+    broker: Broker, odd: bytes | None, place: int, request: pytest.FixtureRequest
+) -> None:
+    """Of a file the first bytes do: a file in UTF-16, or with one JSON array, is refused as a whole."""
+    topic = f"{request.node.callspec.id.replace('-', '_')}_first"
+    good = [b'{"time": %d, "type": "A"}' % time for time in range(4)]
+    broker.send(topic, [*good[:place], odd, *good[place:]])
+    found = read_all(discover(broker.place(topic)), None, ColumnOptions())
+    assert found.good["time"].to_pylist() == [0, 1, 2, 3]
+    assert found.rejected["row_number"].to_pylist() == [place + 1]
 
 
 @pytest.mark.parametrize("seed", range(20))
