@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from hamlet_core.errors import StreamError
+from resources.kafka_values import REGISTRY, USER, Registry, lines_of
 from resources.storage import ListedFile, Memory
 
 NOT_FROM_BROKER = "E455"
@@ -31,7 +32,9 @@ NO_LONGER_THERE = "E456"
 """Messages that went before anybody read them."""
 
 CONFIGURATION = "HAMLET_KAFKA_CONFIG"
-"""Environment variable: a file of properties of the client, for what a broker asks of it (security.protocol, sasl.username)."""
+"""Environment variable: a file of properties of the client, for what a broker asks of it (security.protocol, sasl.username), and of a
+schema registry.
+"""
 
 MOST = 200_000
 """Offsets of a partition that are read as one file."""
@@ -262,7 +265,7 @@ def _topic_id(asked: Any, name: str) -> str:
 
 def _values(servers: str, name: str, asked: _Range) -> Iterator[bytes]:
     """The messages of a range as lines, many at once."""
-    client = _client()
+    client, registry = _client(), Registry.of(_given())
     own = {
         "group.id": "hamlet",
         "enable.auto.commit": False,
@@ -280,7 +283,7 @@ def _values(servers: str, name: str, asked: _Range) -> Iterator[bytes]:
                 messages = consumer.consume(min(_AT_ONCE, asked.until - after), timeout=_A_MOMENT)
                 if messages:
                     heard = time.monotonic()
-                    lines, after = _lines(messages, asked.until, client)
+                    lines, after = _lines(messages, asked.until, client, registry)
                     yield lines
                 elif time.monotonic() - heard > PATIENCE:
                     raise StreamError(
@@ -291,7 +294,9 @@ def _values(servers: str, name: str, asked: _Range) -> Iterator[bytes]:
         consumer.close()
 
 
-def _lines(messages: list[Any], until: int, client: ModuleType) -> tuple[bytes, int]:
+def _lines(
+    messages: list[Any], until: int, client: ModuleType, registry: Registry | None
+) -> tuple[bytes, int]:
     """The values of messages before an offset, as lines, and the offset after all that came.
 
     Offsets of messages that were compacted away, and of the marks of transactions, have no message: then a later one comes,
@@ -304,15 +309,7 @@ def _lines(messages: list[Any], until: int, client: ModuleType) -> tuple[bytes, 
     found = [message for message in messages if message.error() is None]
     if after > until:
         found = [message for message in found if message.offset() < until]
-    values = [
-        value if value and not value.isspace() else b"null"
-        for value in (message.value() for message in found)
-    ]
-    if any(
-        b"\n" in one or b"\r" in one for one in values
-    ):  # between tokens they mean nothing, in texts JSON has none
-        values = [one.replace(b"\n", b" ").replace(b"\r", b" ") for one in values]
-    return b"".join(one + b"\n" for one in values), after
+    return lines_of([message.value() for message in found], registry), after
 
 
 class _Lines(io.RawIOBase):
@@ -383,9 +380,9 @@ def _client() -> ModuleType:
     return confluent_kafka
 
 
-def _properties(servers: str, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """What the client is told: properties of a file, which say nothing here that a reader must decide itself."""
-    given: dict[str, Any] = {}
+def _given(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The properties of the file that the user names."""
+    given: dict[str, str] = {}
     if path := environ.get(CONFIGURATION):
         try:
             lines = Path(path).read_text("utf-8").splitlines()
@@ -395,6 +392,12 @@ def _properties(servers: str, environ: Mapping[str, str] = os.environ) -> dict[s
             ) from error
         pairs = (line.split("=", 1) for line in map(str.strip, lines) if line and not line.startswith("#"))
         given = {pair[0].strip(): pair[-1].strip() for pair in pairs}
+    return given
+
+
+def _properties(servers: str) -> dict[str, Any]:
+    """What the client is told: what the user says but for what a reader must decide itself."""
+    given = {name: value for name, value in _given().items() if name not in (REGISTRY, USER)}
     return given | {
         "bootstrap.servers": servers,
         "logger": _SILENT,

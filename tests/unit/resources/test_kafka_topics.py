@@ -15,6 +15,7 @@ from hamlet_core.errors import StreamError
 from pipelines.reading import ColumnOptions, discover, read_all
 from resources import kafka_topics
 from resources.kafka_topics import CONFIGURATION, open_range, ranges_of_topic, ranges_there
+from resources.kafka_values import Registry
 from resources.storage import ListedFile
 
 PARTITIONS = 4
@@ -257,11 +258,18 @@ def test_a_broker_that_does_not_answer_and_a_topic_that_is_not_there_are_named(
     assert told.value.code == "E455"
 
 
-def test_what_a_broker_asks_of_the_client_is_in_a_file(tmp_path: Path) -> None:
+def test_what_a_broker_asks_of_the_client_is_in_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "client.properties"
-    file.write_text("# of this cluster\nsecurity.protocol = SASL_SSL\nsasl.password=a=b\n\n", "utf-8")
-    told = kafka_topics._properties("h:1", {CONFIGURATION: str(file)})
+    broker = "# of this cluster\nsecurity.protocol = SASL_SSL\nsasl.password=a=b\n\n"
+    file.write_text(f"{broker}schema.registry.url=http://h:8081\nbasic.auth.user.info = me:word\n", "utf-8")
+    monkeypatch.setenv(CONFIGURATION, str(file))
+    told = kafka_topics._properties("h:1")
     assert (told["security.protocol"], told["sasl.password"]) == ("SASL_SSL", "a=b")
     assert told["bootstrap.servers"] == "h:1"
+    assert not {"schema.registry.url", "basic.auth.user.info"} & told.keys()
+    assert Registry.of(kafka_topics._given()) == Registry(("http://h:8081",), "me:word")
+    monkeypatch.setenv(CONFIGURATION, str(tmp_path / "other"))
     with pytest.raises(StreamError, match="No such file"):
-        kafka_topics._properties("h:1", {CONFIGURATION: str(tmp_path / "other")})
+        kafka_topics._properties("h:1")
