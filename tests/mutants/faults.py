@@ -33,6 +33,7 @@ LANES_OF_PREFIXES, WAITING_PREFIXES, STEPS_OF_PREFIXES, RUNS_OF_PREFIXES, ENDS_O
     "engines/hamlet/prefixes/lanes/runs.py",
     "engines/hamlet/prefixes/lanes/ending.py",
 )
+FOLD = "engines/hamlet/events/fold.py"
 EVENTS, TREES = "engines/hamlet/events/kernel.py", "engines/hamlet/automaton/trees.py"
 SETS, GAPS, PATHS = (
     "engines/hamlet/automaton/sets.py",
@@ -695,6 +696,18 @@ def _over_all(fold: PathFold, element: Element) -> Element:
         EVENTS,
         "close, window = spans.close[read], spans.window[read]",
         "close, window = spans.last[span], spans.window[read]",
+    ),
+    Fault(
+        "windows that are lanes while groups rest are known by their places among these",
+        FOLD,
+        "window=spans.window + first",
+        "window=spans.window",
+    ),
+    Fault(
+        "the last window before groups are tried again is forgotten",
+        FOLD,
+        "windows = Windows(*(one[first:last] for one in self.workload.windows))",
+        "windows = Windows(*(one[first : last - 1] for one in self.workload.windows))",
     ),
     Fault(
         "windows that end apart have equal totals in every lane",

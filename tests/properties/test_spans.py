@@ -7,8 +7,11 @@ from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+import hamlet_core
 from hamlet_core.engines.hamlet.events import fold
 from hamlet_core.engines.hamlet.events.spans import APART
 from hamlet_core.engines.hamlet.events.turns import Turns
@@ -134,6 +137,41 @@ def check_rests(seeds) -> Counter[str]:
 def test_lanes_while_groups_rest_change_no_answer():
     reached = check_rests(range(120))
     assert reached["cases of both"] > 15
+
+
+def test_numbers_beyond_doubles_in_lanes_at_rest_are_those_of_their_windows(monkeypatch):
+    """Windows of the second half of a stream leave the range of doubles, while groups are tried, and while they rest."""
+    times = np.arange(6_000)
+    often = (times % 3 == 0) | (times > 3_000)
+    events = pa.table(
+        {
+            "time": times,
+            "type": np.where(times % 97 == 0, "A", np.where(times % 89 == 0, "C", np.where(often, "B", "D"))),
+            "v": times,
+        }
+    )
+    text = "\n".join(
+        f"q{kind}: RETURN COUNT(*) PATTERN SEQ({kind} p, B b+) WHERE b.v < NEXT(b).v WITHIN 1400 s SLIDE 200 s"
+        for kind in "ACD"
+    )
+    truth = hamlet_core.run(text, events, engine="greta")
+    monkeypatch.setattr(fold, "lanes_of", lambda *asked: APART if any(asked[6:]) else 3)
+    monkeypatch.setattr(fold, "saved_by", lambda *_: 0.0)
+    monkeypatch.setattr(fold, "most_gained", lambda *_: 1e9)
+
+    def by_turns(self):
+        last = len(self.done)
+        for first in range(0, last, 4):
+            resting = range(len(self.gain)) if first % 8 else ()
+            yield first, min(first + 4, last), frozenset(resting)
+
+    monkeypatch.setattr(Turns, "__iter__", by_turns)
+    found = hamlet_core.run(text, events)
+    assert found.drop_columns(["value", "log2"]).equals(truth.drop_columns(["value", "log2"]))
+    assert found["log2"].to_pylist() == pytest.approx(truth["log2"].to_pylist(), rel=1e-12)
+    over = [one > 1_024 for one in truth["log2"].to_pylist()]
+    assert any(over)
+    assert not all(over)
 
 
 @pytest.mark.slow
