@@ -219,9 +219,8 @@ class _Task:
         resting |= self.chosen.asleep
         if resting not in self.made:
             plan, groups = _plan(self.workload, self.chosen.lanes, resting)
-            if (
-                resting != self.chosen.asleep
-            ):  # needs less than the whole one, and gets more where it does not
+            if resting != self.chosen.asleep:
+                # It needs less than the whole one, and gets more where it does not.
                 whole = self.program()
                 room = whole.room + int(plan[P_FREE]) - int(whole.plan[P_FREE])
             else:
@@ -293,8 +292,9 @@ def _chosen(workload: Workload, builder: Builder, alone: Spans, price: float) ->
         worth = max(worth, OF_LANES * saved_by(at_rest, *about, price, constants))
     if saved is None or saved <= worth:
         return _Chosen(at_rest, asleep=every)
-    lanes = APART if at_rest == APART else lanes_of(*about, workload.layout, price, constants, saved)
-    return _Chosen(lanes, at_rest, every if lanes != APART else NONE, worth)
+    if at_rest != APART and (lanes := lanes_of(*about, workload.layout, price, constants, saved)) != APART:
+        return _Chosen(lanes, asleep=every)
+    return _Chosen(lanes_at_rest=at_rest, worth=worth)
 
 
 def _plan(

@@ -10,7 +10,7 @@ import pytest
 
 from hamlet_core.describe.sharing import decided_lines
 from hamlet_core.engines.hamlet.events import fold, turns, worth
-from hamlet_core.engines.hamlet.events.spans import APART, Spans
+from hamlet_core.engines.hamlet.events.spans import APART, Spans, spans_of
 from hamlet_core.engines.hamlet.events.turns import Turns
 from hamlet_core.sharing.options import Sharing
 
@@ -274,17 +274,29 @@ def test_a_stream_whose_types_alternate_is_not_taken_for_one_without_them() -> N
     assert execute(ORDERED, events).counters.decided_bursts > 0
 
 
-@pytest.mark.parametrize(("saved", "tried"), [(0.0, True), (1e6, False)])
+@pytest.mark.parametrize(
+    ("saved", "lanes_of", "tried"),
+    [(0.0, at_rest_alone(8), True), (1e6, at_rest_alone(8), False), (0.0, lambda *_: 8, False)],
+    ids=["groups may gain more", "lanes save more", "lanes cost less in any case"],
+)
 def test_groups_that_cannot_gain_what_lanes_save_are_never_tried(
-    saved: float, tried: bool, monkeypatch: pytest.MonkeyPatch
+    saved: float, lanes_of: Callable[..., int], tried: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from hamlet_core import execute
 
     events = beside_others(20_000, 0.9)
     sliding = ORDERED.replace("WITHIN 500 s", "WITHIN 500 s SLIDE 100 s")
     truth = execute(sliding, events, arithmetic="exact", policy="never").results
-    monkeypatch.setattr(fold, "lanes_of", at_rest_alone(8))
+    monkeypatch.setattr(fold, "lanes_of", lanes_of)
     monkeypatch.setattr(fold, "saved_by", lambda *_: saved)
+    lanes = set()
+
+    def told(windows, layout, most):
+        lanes.add(most)
+        return spans_of(windows, layout, most)
+
+    monkeypatch.setattr(fold, "spans_of", told)
     found = execute(sliding, events, arithmetic="exact")
     assert (found.counters.decided_bursts > 0) is tried
+    assert tried or lanes == {APART, 8}
     assert found.results == truth
