@@ -139,7 +139,7 @@ def check(seeds):
 
 @pytest.mark.parametrize("way", range(len(WAYS)), ids=["-".join(way) for way in WAYS])
 def test_every_row_of_the_log_is_what_decide_says(way):
-    reached = check(range(way, 60 * len(WAYS), len(WAYS)))
+    reached = check(range(way, 100 * len(WAYS), len(WAYS)))
     seen = OUTCOMES if WAYS[way][1] == "paper" else ("open", "continue")
     seen += tuple(f"{access.name}, {WAYS[way][1]}" for access in Access)
     assert {name: reached[name] for name in seen if not reached[name]} == {}
