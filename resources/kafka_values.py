@@ -59,15 +59,15 @@ def line_of(value: bytes | None, registry: Registry | None) -> bytes:
 
     Raises StreamError E457 where the registry does not answer.
     """
-    if not value or value.isspace():
-        return NOTHING
-    if value[0] == 0 and registry is not None and len(value) > _HEAD:
+    if value and value[0] == 0 and registry is not None and len(value) > _HEAD:
         number = int.from_bytes(value[1:_HEAD], "big")
         try:
             value = registry.reader(number)(value[_HEAD:])
         except _UnreadableError as error:
             shown = f"{value[:_SHOWN].hex(' ')}{' ...' if len(value) > _SHOWN else ''}"
             value = f"schema {number}: {error}; {len(value):,} bytes: {shown}".encode()
+    if not value or value.isspace():
+        return NOTHING
     if b"\n" in value or b"\r" in value:  # between tokens they mean nothing, in texts JSON has none
         value = value.replace(b"\n", b" ").replace(b"\r", b" ")
     return value

@@ -570,6 +570,7 @@ def _extremes(row: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
 
 
 def values(spark: SparkSession, rows: pa.Table) -> DataFrame:
-    """Rows of this process as a Spark frame; to Spark's own way a batch without rows is the end of all."""
+    """Rows of this process as a Spark frame; to Spark's own way a batch without rows is the end of all, and none is an error."""
     batches = [batch for batch in rows.to_batches() if batch.num_rows]
+    batches = batches or [pa.RecordBatch.from_pylist([], schema=rows.schema)]
     return spark.createDataFrame(pa.Table.from_batches(batches, rows.schema))

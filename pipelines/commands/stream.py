@@ -42,8 +42,8 @@ PATIENCE = 86_400.0
 """Seconds that it waits for another run of the warehouse."""
 
 WAITS = frozenset({"E455", "E457", "E522", "E523"})
-"""Codes of errors that a broker or a schema registry does not answer, that all files are still being written, or changed, or that none had a readable
-row yet.
+"""Codes of errors that a broker or a schema registry does not answer, that all files are still being written, or changed, or that
+none had a readable row yet.
 """
 
 TRIES = 5

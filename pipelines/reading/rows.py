@@ -99,7 +99,8 @@ def read_file(
         return _sorted_out(chunk, file, schema, options, judged), Evidence(tuple(found))
 
     try:
-        chunks = (chunk for chunk in _chunks(file, crew) if len(chunk.numbers) or chunk.broken)
+        # One without records has names of columns, which whoever looks at those wants.
+        chunks = (one for one in _chunks(file, crew) if len(one.numbers) or one.broken or seen is not None)
         for rows, found in crew.each(Piece(partial(sorted_out, chunk)) for chunk in chunks):
             if seen is not None:
                 seen.append(found)

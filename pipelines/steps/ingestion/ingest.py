@@ -299,6 +299,7 @@ def _bring(
             new = [file for file in files if not there or file.path not in sifted.rejudged]
             columns = _columns(warehouse, options, needs, sifted, gather_evidence(spark, new, options))
         if read is None:
+            columns = _and_those_of_the_table(warehouse, columns)
             read, done = parse(columns), None
         parsed = read
         if key and {*key} <= {*columns.names}:
@@ -369,6 +370,13 @@ def _stored(warehouse: Warehouse) -> pa.Schema:
     own = {column.name for column in tables.EVENT_COLUMNS}
     stored = warehouse.schema("events").remove_metadata()
     return pa.schema([field for field in stored if field.name not in own])
+
+
+def _and_those_of_the_table(warehouse: Warehouse, columns: pa.Schema) -> pa.Schema:
+    """Those that the files lack are NULL; the key of the buckets may be among them."""
+    if not columns.names or not warehouse.exists("events"):
+        return columns
+    return pa.schema([*columns, *(field for field in _stored(warehouse) if field.name not in columns.names)])
 
 
 def _columns(

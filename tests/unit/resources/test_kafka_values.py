@@ -159,6 +159,7 @@ def test_schemas_that_refer_to_others_and_values_of_json_schemas(served: Served)
     order = {"time": 1, "to": {"city": "Berlin"}}
     assert parsed(written(3, ORDER, order, named), registry) == order
     assert line_of(b'\0\0\0\0\4{"time": 1}', registry) == b'{"time": 1}'
+    assert line_of(b"\0\0\0\0\4 \t", registry) == b"null"
 
 
 @pytest.mark.parametrize(
