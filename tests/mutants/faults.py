@@ -26,12 +26,16 @@ BURSTS, PROGRAM = "engines/hamlet/bursts/kernel.py", "engines/hamlet/bursts/prog
 COEFFICIENTS, LANES = "engines/hamlet/bursts/coefficients.py", "engines/hamlet/bursts/blocks.py"
 NEGATIONS, WINDOWS = "engines/hamlet/bursts/negation.py", "engines/hamlet/bursts/windows.py"
 PREFIXES, TABLES_OF_PREFIXES = "engines/hamlet/prefixes/kernel.py", "engines/hamlet/prefixes/program.py"
-LANES_OF_PREFIXES, WAITING_PREFIXES, STEPS_OF_PREFIXES, RUNS_OF_PREFIXES, ENDS_OF_PREFIXES = (
+LANES_OF_PREFIXES, STEPS_OF_PREFIXES, RUNS_OF_PREFIXES, ENDS_OF_PREFIXES = (
     "engines/hamlet/prefixes/lanes/kernel.py",
-    "engines/hamlet/prefixes/lanes/waiting.py",
     "engines/hamlet/prefixes/lanes/program.py",
     "engines/hamlet/prefixes/lanes/runs.py",
     "engines/hamlet/prefixes/lanes/ending.py",
+)
+WAITING_PREFIXES, SINGLE_PREFIXES, ELEMENTS_OF_PREFIXES = (
+    "engines/hamlet/prefixes/lanes/waiting.py",
+    "engines/hamlet/prefixes/lanes/singles.py",
+    "engines/hamlet/prefixes/lanes/elements.py",
 )
 FOLD = "engines/hamlet/events/fold.py"
 EVENTS, TREES = "engines/hamlet/events/kernel.py", "engines/hamlet/automaton/trees.py"
@@ -96,7 +100,7 @@ FAULTS = (
     # --- matching modes, and what is counted of trends and partitions
     Fault(
         "under next an event takes nothing (lanes)",
-        WAITING_PREFIXES,
+        ELEMENTS_OF_PREFIXES,
         "alive[slot] &= ~lanes",
         "alive[slot] &= lanes | ~lanes",
     ),
@@ -109,18 +113,18 @@ FAULTS = (
     Fault(
         "a heap is asked at its top only (lanes)",
         LANES_OF_PREFIXES,
-        "min(2 * place + 3, places.size[source])",
-        "min(2 * place + 1, places.size[source])",
+        "min(2 * place + 3, singles.size[source])",
+        "min(2 * place + 1, singles.size[source])",
     ),
     Fault(
         "the largest are taken first, whatever the comparison (lanes)",
-        WAITING_PREFIXES,
+        SINGLE_PREFIXES,
         "~key if fold.steps.falling[step] else key",
         "~key",
     ),
     Fault(
         "a key that is NULL goes before the others (lanes)",
-        WAITING_PREFIXES,
+        SINGLE_PREFIXES,
         "    if not waiting.known[one]:\n        return False\n",
         "    if not waiting.known[one]:\n        return True\n",
     ),
@@ -277,7 +281,7 @@ FAULTS = (
     Fault(
         "what goes on in its place is taken for its old key (lanes)",
         RUNS_OF_PREFIXES,
-        "sink(fold.places, waiting, step, 0)",
+        "sink(singles, waiting, step, 0)",
         "",
     ),
     Fault(

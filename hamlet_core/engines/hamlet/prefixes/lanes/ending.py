@@ -7,6 +7,7 @@ import numpy as np
 from hamlet_core.engines.hamlet.input.reading import bit_of
 from hamlet_core.engines.hamlet.jit.decorators import compiled_inline
 from hamlet_core.engines.hamlet.numbers.arenas import Values
+from hamlet_core.engines.hamlet.prefixes.lanes.elements import beyond, is_within
 from hamlet_core.engines.hamlet.prefixes.lanes.tables import (
     L_EARLIEST,
     L_LASTING,
@@ -19,7 +20,6 @@ from hamlet_core.engines.hamlet.prefixes.lanes.tables import (
     Steps,
     Trends,
 )
-from hamlet_core.engines.hamlet.prefixes.lanes.waiting import beyond, is_within
 from hamlet_core.engines.hamlet.prefixes.tables import MOST
 
 

@@ -11,11 +11,14 @@ from hamlet_core.engines.hamlet.input.frame import Jobs
 from hamlet_core.engines.hamlet.prefixes.lanes.kernel import fold_lanes
 from hamlet_core.engines.hamlet.prefixes.lanes.program import Shape
 from hamlet_core.engines.hamlet.prefixes.lanes.tables import (
+    HEAP,
+    LIST,
     MOST_LANES,
     Fold,
     LaneRows,
     Places,
     Prefixes,
+    Singles,
     Steps,
     Trends,
 )
@@ -67,10 +70,10 @@ def fold_together(
                 values,
                 _room(room + len(steps.kind), width, shape),
                 _room(room, width, shape),
-                _places(len(steps.kind), room),
+                _places(len(steps.kind)),
                 _trends(len(steps.kind), width, shape),
             )
-            begin, state = fold_lanes(fold, own, found, begin)
+            begin, state = fold_lanes(fold, _singles(steps, room), own, found, begin)
             room *= 4
         return bool(state == DONE)
 
@@ -117,18 +120,28 @@ def _room(prefixes: int, lanes: int, shape: Shape) -> Prefixes:
     )
 
 
-def _places(steps: int, room: int) -> Places:
+def _places(steps: int) -> Places:
     return Places(
-        np.zeros((steps, room), np.int64),
-        np.zeros(steps, np.int64),
-        np.zeros(steps, np.uint64),
         np.zeros(steps, np.int64),
         np.zeros(steps, np.uint64),
         np.zeros(steps, np.bool_),
         np.zeros(steps, np.int64),
-        np.zeros(room + steps, np.int64),
+        np.zeros(2, np.int64),
+    )
+
+
+def _singles(steps: Steps, room: int) -> Singles | None:
+    """None where all that waits is in piles."""
+    if not np.isin(steps.kind, (HEAP, LIST)).any():
+        return None
+    size = len(steps.kind)
+    return Singles(
+        np.zeros((size, room), np.int64),
+        np.zeros(size, np.int64),
+        np.zeros(size, np.uint64),
+        np.zeros(room + size, np.int64),
         np.zeros(room + 2, np.int64),
-        np.zeros(4, np.int64),
+        np.zeros(2, np.int64),
     )
 
 

@@ -16,8 +16,17 @@ from hamlet_core.engines.hamlet.automaton.conditions import holds
 from hamlet_core.engines.hamlet.input.frame import Jobs
 from hamlet_core.engines.hamlet.input.reading import bit_of, holds_bit, row_of
 from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_inline
+from hamlet_core.engines.hamlet.prefixes.lanes.elements import (
+    add_all,
+    add_some,
+    beyond,
+    clear,
+    copy_all,
+    is_within,
+)
 from hamlet_core.engines.hamlet.prefixes.lanes.ending import end, gather
 from hamlet_core.engines.hamlet.prefixes.lanes.runs import pass_over
+from hamlet_core.engines.hamlet.prefixes.lanes.singles import most_taken
 from hamlet_core.engines.hamlet.prefixes.lanes.tables import (
     HEAP,
     L_EARLIEST,
@@ -28,29 +37,22 @@ from hamlet_core.engines.hamlet.prefixes.lanes.tables import (
     Fold,
     LaneRows,
     Places,
+    Singles,
     Steps,
     Trends,
 )
-from hamlet_core.engines.hamlet.prefixes.lanes.waiting import (
-    add_all,
-    add_some,
-    beyond,
-    clear,
-    copy_all,
-    is_within,
-    most_taken,
-    pile_up,
-    settle,
-    touch,
-)
+from hamlet_core.engines.hamlet.prefixes.lanes.waiting import pile_up, settle, touch
 from hamlet_core.engines.hamlet.prefixes.tables import DONE, FULL, LOST, NEUTRAL, NO_TIME
 
 
 @compiled
-def fold_lanes(fold: Fold, jobs: Jobs, found: LaneRows, begin: int) -> Any:
-    """Fold the windows `jobs[begin:]` into their rows of `found`, as `prefixes.kernel.fold_prefixes` does."""
+def fold_lanes(fold: Fold, singles: Singles | None, jobs: Jobs, found: LaneRows, begin: int) -> Any:
+    """Fold the windows `jobs[begin:]` into their rows of `found`, as `prefixes.kernel.fold_prefixes` does.
+
+    `singles` is None where all that waits is in piles: what would wait one by one is not compiled then.
+    """
     for job in range(begin, jobs.first.shape[0]):
-        state = _fold(fold, jobs.first[job], jobs.last[job])
+        state = _fold(fold, singles, jobs.first[job], jobs.last[job])
         if state == DONE and not _add_window(fold.steps, fold.trends, found, jobs.row[job]):
             state = LOST
         if state != DONE:
@@ -59,14 +61,14 @@ def fold_lanes(fold: Fold, jobs: Jobs, found: LaneRows, begin: int) -> Any:
 
 
 @compiled_inline
-def _fold(fold: Fold, first: int, last: int) -> int:
+def _fold(fold: Fold, singles: Singles | None, first: int, last: int) -> int:
     """One window: how it went."""
     events = fold.events
-    _reset(fold)
+    _reset(fold, singles)
     event = first
     while event < last:
         if event + 1 < last and events.code[event + 1] == events.code[event]:
-            event = pass_over(fold, event, last, events.time[first])
+            event = pass_over(fold, singles, event, last, events.time[first])
             if event < 0:
                 return int(LOST)
             if event == last:
@@ -75,11 +77,11 @@ def _fold(fold: Fold, first: int, last: int) -> int:
         while fold.tied and after < last and events.time[after] == events.time[event]:
             after += 1
         for one in range(event, after):
-            fresh = _arrive(fold, one, fresh, events.time[first])
+            fresh = _arrive(fold, singles, one, fresh, events.time[first])
             if fresh < 0:
                 return int(-fresh)
         if fresh or fold.places.count[0]:
-            state = settle(fold, fresh)
+            state = settle(fold, singles, fresh)
             if state != DONE:
                 return int(state)
         event = after
@@ -87,18 +89,19 @@ def _fold(fold: Fold, first: int, last: int) -> int:
 
 
 @compiled_inline
-def _reset(fold: Fold) -> None:
+def _reset(fold: Fold, singles: Singles | None) -> None:
     trends, places, waiting = fold.trends, fold.places, fold.waiting
     for step in range(fold.steps.kind.shape[0]):
         waiting.alive[step] = 0
-        places.size[step] = 0
-        places.lanes[step] = 0
         places.begun[step] = 0
         places.taken[step] = 0
         places.touched[step] = False
         trends.reached[step] = 0
-    places.count[0], places.count[1], places.count[2] = 0, 0, fold.steps.kind.shape[0]
-    places.count[3] = 0
+    places.count[0], places.count[1] = 0, 0
+    if singles is not None:
+        singles.count[0], singles.count[1] = 0, fold.steps.kind.shape[0]
+        for step in range(fold.steps.kind.shape[0]):
+            singles.size[step], singles.lanes[step] = 0, 0
     trends.there[0] = 0
     for lane in range(trends.free.shape[0]):
         trends.free[lane], trends.disjoint[lane] = NO_TIME, 0
@@ -112,7 +115,7 @@ def _reset(fold: Fold) -> None:
 
 
 @compiled_inline
-def _arrive(fold: Fold, event: int, fresh: int, base: int) -> int:
+def _arrive(fold: Fold, singles: Singles | None, event: int, fresh: int, base: int) -> int:
     """The prefixes that end with an event, at each of its steps as one: how many are fresh then, or minus LOST or FULL."""
     steps, events, code = fold.steps, fold.events, fold.events.code[event] + 1
     for place in range(steps.code_first[code], steps.code_first[code + 1]):
@@ -128,14 +131,14 @@ def _arrive(fold: Fold, event: int, fresh: int, base: int) -> int:
             fold.trends.reached[step] |= steps.start[step]
             fresh += 1
         else:
-            fresh = _arrive_at(fold, event, step, fresh, base)
+            fresh = _arrive_at(fold, singles, event, step, fresh, base)
             if fresh < 0:
                 return fresh
     return fresh
 
 
 @compiled_inline
-def _arrive_at(fold: Fold, event: int, step: int, fresh: int, base: int) -> int:
+def _arrive_at(fold: Fold, singles: Singles | None, event: int, step: int, fresh: int, base: int) -> int:
     """The same at one step."""
     steps, waiting, new = fold.steps, fold.fresh, fresh
     alive = steps.start[step]
@@ -144,7 +147,7 @@ def _arrive_at(fold: Fold, event: int, step: int, fresh: int, base: int) -> int:
         clear(steps, waiting, new)
         _begin(fold, new, step, event, base)
     waiting.alive[new] = alive
-    lanes, fits = _follow_all(fold, step, new, row)
+    lanes, fits = _follow_all(fold, singles, step, new, row)
     if not fits:
         return -LOST
     alive |= lanes
@@ -177,19 +180,19 @@ def _begin(fold: Fold, new: int, step: int, event: int, base: int) -> None:
 
 
 @compiled_inline
-def _follow_all(fold: Fold, step: int, new: int, row: int) -> Any:
+def _follow_all(fold: Fold, singles: Singles | None, step: int, new: int, row: int) -> Any:
     """Let the event prolong what waits for it: (the lanes in which it does, whether numbers fit)."""
     steps, found, fits = fold.steps, np.uint64(0), True
-    stop = steps.edge_first[step + 1] if fold.places.count[3] else steps.edge_pile[step]
+    stop = steps.edge_first[step + 1] if fold.places.count[1] else steps.edge_pile[step]
     for edge in range(steps.edge_first[step], stop):
-        lanes, fitting = _follow(fold, edge, new, row)
+        lanes, fitting = _follow(fold, singles, edge, new, row)
         found |= lanes
         fits = fits and fitting
     return found, fits
 
 
 @compiled_inline
-def _follow(fold: Fold, edge: int, new: int, row: int) -> Any:
+def _follow(fold: Fold, singles: Singles | None, edge: int, new: int, row: int) -> Any:
     """Let the event prolong what waits at the source of an edge: (the lanes in which it does, whether numbers fit)."""
     steps, places = fold.steps, fold.places
     source = steps.edge_source[edge]
@@ -204,28 +207,28 @@ def _follow(fold: Fold, edge: int, new: int, row: int) -> Any:
         if places.begun[source]:
             return found, _prolong_begun(fold, edge, source, new)
         return found, _prolong(fold, edge, source, new)
-    if not places.lanes[source] & steps.edge_lanes[edge]:
+    if singles is None or not singles.lanes[source] & steps.edge_lanes[edge]:
         return np.uint64(0), True
     if steps.kind[source] == HEAP and steps.edge_condition[edge] >= 0:
-        return _follow_heap(fold, edge, new, row)
-    return _follow_list(fold, edge, new, row)
+        return _follow_heap(fold, singles, edge, new, row)
+    return _follow_list(fold, singles, edge, new, row)
 
 
 @compiled_inline
-def _follow_heap(fold: Fold, edge: int, new: int, row: int) -> Any:
+def _follow_heap(fold: Fold, singles: Singles, edge: int, new: int, row: int) -> Any:
     """The same of a heap, whose condition is asked as long as it holds: below a prefix it does not take are no others."""
     steps, waiting, places = fold.steps, fold.waiting, fold.places
     source, found, fits, left = steps.edge_source[edge], np.uint64(0), True, 0
     most, known = most_taken(fold, edge, row)
-    if places.size[source] and known:
-        places.todo[0], left = 0, 1
+    if singles.size[source] and known:
+        singles.todo[0], left = 0, 1
     while left and fits:
         left -= 1
-        place = places.todo[left]
-        slot = places.slot[source, place]
+        place = singles.todo[left]
+        slot = singles.slot[source, place]
         if waiting.known[slot] and waiting.key[slot] <= most:
-            for below in range(2 * place + 1, min(2 * place + 3, places.size[source])):
-                places.todo[left] = below
+            for below in range(2 * place + 1, min(2 * place + 3, singles.size[source])):
+                singles.todo[left] = below
                 left += 1
             both = waiting.alive[slot] & steps.edge_lanes[edge]
             if both:
@@ -237,13 +240,13 @@ def _follow_heap(fold: Fold, edge: int, new: int, row: int) -> Any:
 
 
 @compiled_inline
-def _follow_list(fold: Fold, edge: int, new: int, row: int) -> Any:
+def _follow_list(fold: Fold, singles: Singles, edge: int, new: int, row: int) -> Any:
     """The same of all that wait, one by one."""
     steps, waiting, places = fold.steps, fold.waiting, fold.places
     source, condition = steps.edge_source[edge], steps.edge_condition[edge]
     found, fits = np.uint64(0), True
-    for place in range(places.size[source]):
-        slot = places.slot[source, place]
+    for place in range(singles.size[source]):
+        slot = singles.slot[source, place]
         both = waiting.alive[slot] & steps.edge_lanes[edge]
         if both and (condition < 0 or holds(fold.pairs, condition, waiting.row[slot], row)):
             found |= both
@@ -254,7 +257,7 @@ def _follow_list(fold: Fold, edge: int, new: int, row: int) -> Any:
                 touch(places, source)
             fits = fits and _prolong(fold, edge, slot, new)
     if condition < 0 and not found:
-        places.lanes[source] &= ~steps.edge_lanes[edge]
+        singles.lanes[source] &= ~steps.edge_lanes[edge]
     return found, fits
 
 

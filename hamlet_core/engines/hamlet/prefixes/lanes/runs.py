@@ -12,8 +12,9 @@ from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.input.reading import holds_bit, row_of
 from hamlet_core.engines.hamlet.jit.decorators import compiled_inline
 from hamlet_core.engines.hamlet.prefixes.lanes.ending import end, gather
-from hamlet_core.engines.hamlet.prefixes.lanes.tables import HEAP, PILE, Fold
-from hamlet_core.engines.hamlet.prefixes.lanes.waiting import expire, most_taken, order_key, sink
+from hamlet_core.engines.hamlet.prefixes.lanes.singles import most_taken, order_key, sink
+from hamlet_core.engines.hamlet.prefixes.lanes.tables import HEAP, Fold, Singles
+from hamlet_core.engines.hamlet.prefixes.lanes.waiting import expire
 from hamlet_core.predicates.pair_tables import Operation
 
 ONE, BLOCK = np.uint64(1), np.uint64(16)
@@ -21,7 +22,7 @@ ONE, BLOCK = np.uint64(1), np.uint64(16)
 
 
 @compiled_inline
-def pass_over(fold: Fold, event: int, last: int, base: int) -> Any:
+def pass_over(fold: Fold, singles: Singles | None, event: int, last: int, base: int) -> Any:
     """The first event, from one of a new time stamp on, that has to be looked at by itself; `last` if there is none.
 
     -1 if a number is too large; `base` is the first time of the window.
@@ -34,24 +35,28 @@ def pass_over(fold: Fold, event: int, last: int, base: int) -> Any:
             if not steps.counted[step] or steps.bit[step] >= 0:
                 return event
             beginning = True
-        stop = steps.edge_first[step + 1] if places.count[3] else steps.edge_pile[step]
+        stop = steps.edge_first[step + 1] if places.count[1] else steps.edge_pile[step]
         for edge in range(steps.edge_first[step], stop):
-            if _may_follow(fold, edge):
+            if _may_follow(fold, singles, edge):
                 live, found, at = live + 1, edge, step
     if not live and beginning:
-        return _begin_run(fold, event, last)
+        return _begin_run(fold, singles, event, last)
     if beginning or live > 1 or (steps.contiguous and places.count[0]):
         return event
     if not live:
         return _end_of_run(fold.events, code - 1, event, last)
-    return _along_heap(fold, found, at, event, last, base)
+    if singles is None:
+        return event
+    return _along_heap(fold, singles, found, at, event, last, base)
 
 
 @compiled_inline
-def _may_follow(fold: Fold, edge: int) -> bool:
+def _may_follow(fold: Fold, singles: Singles | None, edge: int) -> bool:
     """Whether something waits at the source of an edge, in lanes that have it."""
     steps, places, source = fold.steps, fold.places, fold.steps.edge_source[edge]
-    lanes = fold.waiting.alive[source] if steps.kind[source] == PILE else places.lanes[source]
+    lanes = fold.waiting.alive[source]
+    if singles is not None:
+        lanes |= singles.lanes[source]
     if places.begun[source]:
         lanes |= steps.start[source]
     return bool(lanes & steps.edge_lanes[edge])
@@ -74,7 +79,7 @@ def _end_of_run(events: Events, code: int, event: int, last: int) -> Any:
 
 
 @compiled_inline
-def _begin_run(fold: Fold, event: int, last: int) -> Any:
+def _begin_run(fold: Fold, singles: Singles | None, event: int, last: int) -> Any:
     """Count the trends that events of one type begin.
 
     Up to the last time stamp of the run, if that may be the time of others, too, or what begins then waits for the next; under
@@ -93,7 +98,7 @@ def _begin_run(fold: Fold, event: int, last: int) -> Any:
     if stop == event:
         return event
     if steps.contiguous:
-        expire(fold)
+        expire(fold, singles)
     code = events.code[event] + 1
     for place in range(steps.code_first[code], steps.code_first[code + 1]):
         step = steps.code_step[place]
@@ -101,32 +106,32 @@ def _begin_run(fold: Fold, event: int, last: int) -> Any:
             continue
         fold.trends.reached[step] |= steps.start[step]
         if not steps.contiguous:
-            places.count[3] += not fold.waiting.alive[step] and not places.begun[step]
+            places.count[1] += not fold.waiting.alive[step] and not places.begun[step]
             places.begun[step] += stop - event
     return stop
 
 
 @compiled_inline
-def _along_heap(fold: Fold, edge: int, step: int, event: int, last: int, base: int) -> Any:
+def _along_heap(fold: Fold, singles: Singles, edge: int, step: int, event: int, last: int, base: int) -> Any:
     """`pass_over` where what may prolong something is one edge to a step."""
     steps, source, code = fold.steps, fold.steps.edge_source[edge], fold.events.code[event]
     if steps.kind[source] != HEAP or steps.edge_condition[edge] < 0:
         return event
-    event = _until_taken(fold, edge, code, event, last)
+    event = _until_taken(fold, singles, edge, code, event, last)
     if step != source or steps.keeping or fold.tied:
         return event
-    while event < last and fold.events.code[event] == code and _is_alone(fold, edge, event):
-        if not _go_on(fold, step, event, base):
+    while event < last and fold.events.code[event] == code and _is_alone(fold, singles, edge, event):
+        if not _go_on(fold, singles, step, event, base):
             return np.int64(-1)
-        event = _until_taken(fold, edge, code, event + 1, last)
+        event = _until_taken(fold, singles, edge, code, event + 1, last)
     return event
 
 
 @compiled_inline
-def _until_taken(fold: Fold, edge: int, code: int, event: int, last: int) -> Any:
+def _until_taken(fold: Fold, singles: Singles, edge: int, code: int, event: int, last: int) -> Any:
     """The first event of the run that takes what is the first to be taken from a heap."""
     waiting, pairs, events = fold.waiting, fold.pairs, fold.events
-    top = fold.places.slot[fold.steps.edge_source[edge], 0]
+    top = singles.slot[fold.steps.edge_source[edge], 0]
     if not waiting.known[top]:
         return _end_of_run(events, code, event, last)
     at = pairs.starts[fold.steps.edge_condition[edge]]
@@ -155,31 +160,31 @@ def _until_taken(fold: Fold, edge: int, code: int, event: int, last: int) -> Any
 
 
 @compiled_inline
-def _is_alone(fold: Fold, edge: int, event: int) -> bool:
+def _is_alone(fold: Fold, singles: Singles, edge: int, event: int) -> bool:
     """Whether an event takes from a heap its first prefix, and no other.
 
     In all its lanes: what takes a step's prefixes under a condition is the same in each, and no other edge has any that wait.
     """
-    steps, places, waiting = fold.steps, fold.places, fold.waiting
+    steps, waiting = fold.steps, fold.waiting
     source, row = steps.edge_source[edge], row_of(fold.events, event)
-    top = places.slot[source, 0]
+    top = singles.slot[source, 0]
     if not holds_bit(fold.events, event, steps.bit[source]):
         return False
     most, known = most_taken(fold, edge, row)
     if not known or not waiting.known[top] or waiting.key[top] > most:
         return False
-    for place in range(1, min(3, places.size[source])):
-        below = places.slot[source, place]
+    for place in range(1, min(3, singles.size[source])):
+        below = singles.slot[source, place]
         if waiting.known[below] and waiting.key[below] <= most:
             return False
     return True
 
 
 @compiled_inline
-def _go_on(fold: Fold, step: int, event: int, base: int) -> bool:
+def _go_on(fold: Fold, singles: Singles, step: int, event: int, base: int) -> bool:
     """Let an event prolong the first prefix of its own step's heap; False where a number is too large."""
-    waiting, row, top = fold.waiting, row_of(fold.events, event), fold.places.slot[step, 0]
+    waiting, row, top = fold.waiting, row_of(fold.events, event), singles.slot[step, 0]
     waiting.row[top] = row
     waiting.key[top], waiting.known[top] = order_key(fold, step, row)
-    sink(fold.places, waiting, step, 0)
+    sink(singles, waiting, step, 0)
     return bool(gather(fold, waiting, top, step, row) and end(fold, waiting, top, step, event, base))

@@ -97,14 +97,8 @@ class Prefixes(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Which of the prefixes wait at which step, beside its pile."""
+    """What happens at which step."""
 
-    slot: Any
-    """int64[step, place]"""
-    size: Any
-    """int64[step]"""
-    lanes: Any
-    """uint64[step]: the lanes of all that waits beside its pile, and perhaps more."""
     begun: Any
     """int64[step]: events that have begun trends at a counted step, and are not in its pile yet."""
     taken: Any
@@ -112,12 +106,25 @@ class Places(NamedTuple):
     touched: Any
     """boolean[step]: something there has gone on; `list` has these, under contiguous all that hold something."""
     list: Any
+    count: Any
+    """int64[2]: entries of `list`, piles that hold something."""
+
+
+class Singles(NamedTuple):
+    """Which of the prefixes wait at which step one by one, in its HEAP or LIST."""
+
+    slot: Any
+    """int64[step, place]"""
+    size: Any
+    """int64[step]"""
+    lanes: Any
+    """uint64[step]: the lanes of all that waits in it, and perhaps more."""
     spare: Any
     """int64: slots that may be used again."""
     todo: Any
     """int64: nodes of a heap that are still to be looked at."""
     count: Any
-    """int64[4]: entries of `list`, entries of `spare`, slots used so far, piles that hold something."""
+    """int64[2]: entries of `spare`, slots used so far, those of piles among them."""
 
 
 class Trends(NamedTuple):
