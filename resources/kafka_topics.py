@@ -272,6 +272,8 @@ def _values(servers: str, name: str, asked: _Range) -> Iterator[bytes]:
         "auto.offset.reset": "error",
         "enable.partition.eof": True,
         "isolation.level": "read_committed",
+        # A client whose queue is full asks for no more for a second, though it is empty long before.
+        "fetch.queue.backoff.ms": 5,
     }
     consumer = client.Consumer(_properties(servers) | own)
     try:
