@@ -6,7 +6,7 @@ itself, and shares no step with the executor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -108,11 +108,10 @@ def compare_with_greta(warehouse: Warehouse, settings: JobSettings, span: Span |
 
 
 def _sample_differences(
-    reference: _Reference, stored: pa.Table, samples: Sequence[Sample]
+    reference: _Reference, stored: pa.Table, samples: Mapping[Sample, int]
 ) -> Iterator[Difference]:
     places = {sample: sample.place(reference.plans[sample.query]) for sample in samples}
-    counts = dict(zip(samples, reference.events.counts(list(places.values())), strict=True))
-    for pack in _packs(samples, counts):
+    for pack in _packs(samples):
         for sample, events in zip(
             pack, reference.events.of_places([places[sample] for sample in pack]), strict=True
         ):
@@ -121,16 +120,16 @@ def _sample_differences(
             yield from differences(_at(stored, sample), expected, reference.digits)
 
 
-def _packs(samples: Sequence[Sample], counts: dict[Sample, int]) -> Iterator[list[Sample]]:
+def _packs(samples: Mapping[Sample, int]) -> Iterator[list[Sample]]:
     """Samples in their order, as many together as memory should hold."""
     pack: list[Sample] = []
     held = 0
-    for sample in samples:
-        if pack and held + counts[sample] > _EVENTS_AT_ONCE:
+    for sample, count in samples.items():
+        if pack and held + count > _EVENTS_AT_ONCE:
             yield pack
             pack, held = [], 0
         pack.append(sample)
-        held += counts[sample]
+        held += count
     if pack:
         yield pack
 

@@ -114,23 +114,54 @@ def _inside(batch: pa.RecordBatch, places: Sequence[Place]) -> Iterator[tuple[in
     if not len(times):
         return
     earliest, latest = times.min(), times.max()
-    typed: dict[frozenset[str] | None, np.ndarray] = {None: np.ones(len(times), np.bool_)}
+    alike: dict[tuple[str, ...], list[int]] = {}
     for number, place in enumerate(places):
-        if place.start > latest or place.end <= earliest:
-            continue
-        if place.types is not None and place.types not in typed:
-            among = pc.is_in(batch.column("event_type"), value_set=pa.array(sorted(place.types), pa.string()))
-            typed[place.types] = np.asarray(among)
-        rows = np.flatnonzero((times >= place.start) & (times < place.end) & typed[place.types])
-        for name, value in place.group:
-            rows = rows[_equal(batch.column(name).take(pa.array(rows)), value)]
-        if len(rows):
-            yield number, rows
+        if place.start <= latest and place.end > earliest:
+            alike.setdefault(tuple(sorted(name for name, _ in place.group)), []).append(number)
+    typed: dict[frozenset[str] | None, np.ndarray] = {None: np.ones(len(times), np.bool_)}
+    for names, numbers in alike.items():
+        groups = [tuple(dict(places[number].group)[name] for name in names) for number in numbers]
+        of_group = _rows_of_groups(batch, names, groups)
+        for number, group in zip(numbers, groups, strict=True):
+            place, rows = places[number], of_group[group]
+            if place.types is not None and place.types not in typed:
+                named = pa.array(sorted(place.types), pa.string())
+                typed[place.types] = np.asarray(pc.is_in(batch.column("event_type"), value_set=named))
+            rows = rows[(times[rows] >= place.start) & (times[rows] < place.end) & typed[place.types][rows]]
+            if len(rows):
+                yield number, rows
 
 
-def _equal(values: pa.Array, value: Any) -> np.ndarray:
-    same = pc.is_null(values) if value is None else pc.equal(values, pa.scalar(value, values.type))
-    return np.asarray(pc.fill_null(same, False))
+def _rows_of_groups(
+    batch: pa.RecordBatch, names: Sequence[str], groups: Sequence[tuple[Any, ...]]
+) -> dict[tuple[Any, ...], np.ndarray]:
+    """The rows of each of some groups, which have such values of these columns: a pass for all groups, however many."""
+    wanted = list(dict.fromkeys(groups))
+    rows, codes = np.arange(batch.num_rows), np.zeros(batch.num_rows, np.int64)
+    numbers = {(): 0}  # what groups begin with -> its code
+    for place, name in enumerate(names):
+        column = batch.column(name).take(pa.array(rows))
+        values = list(dict.fromkeys(group[place] for group in wanted))
+        asked = pa.array(values, column.type)
+        if pa.types.is_floating(column.type):  # -0.0 is 0.0
+            column, asked = (pc.add(one, pa.scalar(0.0, column.type)) for one in (column, asked))
+        found = pc.index_in(column, value_set=asked)
+        there = np.asarray(found.is_valid())
+        rows, codes = rows[there], codes[there] * len(values) + np.asarray(found.drop_null())
+        code = {
+            group[: place + 1]: numbers[group[:place]] * len(values) + values.index(group[place])
+            for group in wanted
+        }
+        known = np.array(sorted(code.values()))
+        there = np.isin(codes, known)
+        rows, codes = rows[there], np.searchsorted(known, codes[there])
+        numbers = {start: int(np.searchsorted(known, one)) for start, one in code.items()}
+    order = np.argsort(codes, kind="stable")
+    rows, codes = rows[order], codes[order]
+    return {
+        group: rows[np.searchsorted(codes, number) : np.searchsorted(codes, number, "right")]
+        for group, number in numbers.items()
+    }
 
 
 def group_of_key(key: str, types: pa.Schema) -> Group:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -66,7 +66,8 @@ class Sample:
 class Drawn:
     """A sample that the reference can take, and how many candidates it could not."""
 
-    samples: tuple[Sample, ...]
+    samples: Mapping[Sample, int]
+    """How many events each has."""
     left_out: int
 
 
@@ -82,12 +83,13 @@ def draw(
     rows = from_results(stored, events.types, _DRAWN * (size - half))
     windows = from_events(events, plans, ending, _DRAWN * half)
     candidates = tuple(dict.fromkeys((*rows, *windows)))
-    counts = events.counts([one.place(by_name[one.query]) for one in candidates])
+    found = events.counts([one.place(by_name[one.query]) for one in candidates])
+    counts = dict(zip(candidates, found, strict=True))
     limits = {plan.name: largest * (1 if compares_neighbours(plan) else _WITHOUT_SCAN) for plan in plans}
-    fits = {one: count <= limits[one.query] for one, count in zip(candidates, counts, strict=True)}
+    fits = {one: count <= limits[one.query] for one, count in counts.items()}
     first, out = _first_that_fit(rows, fits, size - half)
     second, more = _first_that_fit(windows, fits, half)
-    return Drawn(tuple(dict.fromkeys((*first, *second))), len({*out, *more}))
+    return Drawn({one: counts[one] for one in (*first, *second)}, len({*out, *more}))
 
 
 def _first_that_fit(
