@@ -46,6 +46,10 @@ class _Panes:
     """The number of the partition."""
     numbers: State
 
+    def distinct(self) -> Any:
+        """The panes, each once."""
+        return self.pane[np.append(True, self.pane[1:] != self.pane[:-1])] if len(self.pane) else self.pane
+
     def between(self, first: int, last: int) -> _Panes:
         """Those from one pane up to another."""
         begin, end = np.searchsorted(self.pane, [first, last]).tolist()
@@ -137,9 +141,6 @@ class Chain:
         (rows,) = jobs.rows
         if not len(rows.index):
             return True
-        matrices = self.layers.fold(self.queries, events, stream, jobs)
-        if matrices is None:
-            return False
         group, texts = coarser(stream, events.partitioning, self.own.group_by)
         in_group = np.array([self.groups.setdefault(text, len(self.groups)) for text in texts], np.int64)
         known = len(self.slots)
@@ -149,8 +150,12 @@ class Chain:
         self.group = np.concatenate([self.group, in_group[group[new]]])
         slot = numbers[rows.group]
         order = np.lexsort((slot, rows.index))
-        found = {kind: tuple(np.take(one, order, axis=1) for one in own) for kind, own in matrices.items()}
-        self.ahead.append(_Panes(rows.index[order], slot[order], found))
+        row = np.empty(len(order), np.int64)
+        row[order] = np.arange(len(order))
+        matrices = self.layers.fold(self.queries, events, stream, replace(jobs, row=row[jobs.row]))
+        if matrices is None:
+            return False
+        self.ahead.append(_Panes(rows.index[order], slot[order], matrices))
         if len(new):
             self.joined = {
                 kind: appended([own, self._nothing(len(new))[kind]], 1) for kind, own in self.joined.items()
@@ -159,7 +164,7 @@ class Chain:
 
     def _holding(self, windows: range) -> Sequence[int]:
         """Those of the windows that hold a pane with an event."""
-        known = [self.front.pane, *(one.pane for one in (*self.back, *self.ahead))]
+        known = [one.distinct() for one in (self.front, *self.back, *self.ahead)]
         panes = np.unique(np.concatenate(known))
         if len(windows) < _FEW_WINDOWS:
             indices = np.arange(windows.start, windows.stop)
@@ -202,7 +207,7 @@ class Chain:
             here, later = panes.between(-_MANY, end), panes.between(end, _MANY)
             if len(here.pane):
                 self.back.append(here)
-                for pane in np.unique(here.pane).tolist():
+                for pane in here.distinct().tolist():
                     one = here.between(pane, pane + 1)
                     for kind, layer in self.layers.by_kind.items():
                         before = taken(self.joined[kind], one.slot)
@@ -215,7 +220,7 @@ class Chain:
         after = self._nothing(len(self.slots))
         found: list[_Panes] = []
         for panes in reversed(self.back):
-            for pane in np.unique(panes.pane)[::-1].tolist():
+            for pane in panes.distinct()[::-1].tolist():
                 if pane < first:
                     continue
                 one = panes.between(pane, pane + 1)
@@ -227,14 +232,13 @@ class Chain:
                     states[kind] = layer.enter(joined)
                 found.append(_Panes(one.pane, one.slot, states))
         self.back, self.turned = [], end
+        found.reverse()
         pane = np.concatenate([_NONE, *(one.pane for one in found)])
         slot = np.concatenate([_NONE, *(one.slot for one in found)])
-        order = np.lexsort((pane, slot))
         numbers = self._states(0)
         for kind in numbers if found else ():
-            all_of_them = appended([one.numbers[kind] for one in found], 1)
-            numbers[kind] = tuple(np.take(one, order, axis=1) for one in all_of_them)
-        self.front = _Panes(pane[order], slot[order], numbers)
+            numbers[kind] = appended([one.numbers[kind] for one in found], 1)
+        self.front = _Panes(pane, slot, numbers)
         self._forget()
         self.joined = self._nothing(len(self.slots))
 
@@ -249,13 +253,10 @@ class Chain:
 
     def _states_at(self, begun: int) -> tuple[Any, Any]:
         """The partitions of a window, and the place in the front of the state of each; -1 where only the back has it."""
-        front = self.front
-        alive = front.pane >= begun
-        slots, rows = front.slot[alive], np.flatnonzero(alive)
-        head = np.ones(len(slots), np.bool_)
-        head[1:] = slots[1:] != slots[:-1]
-        place = np.full(len(self.slots), -1)
-        place[slots[head]] = rows[head]
+        front, place = self.front, np.full(len(self.slots), -1)
+        first = int(np.searchsorted(front.pane, begun))
+        # From the last pane to the first, so that the first of a partition is what stays.
+        place[front.slot[first:][::-1]] = np.arange(len(front.slot) - 1, first - 1, -1)
         there = place >= 0
         for panes in self.back:
             there[panes.slot] = True
