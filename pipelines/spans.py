@@ -74,10 +74,27 @@ class Span:
         """
         if self.after is None:
             return None, self.until
-        ended = microseconds(self.after)
-        # The first window that ends later has the smallest start of all of them.
-        starts = [origin + ((ended - within - origin) // slide + 1) * slide for within, slide in windows]
-        return moment(min(starts, default=ended)), self.until
+        starts = self._first_starts(self.after, windows, origin)
+        return moment(min(starts, default=microseconds(self.after))), self.until
+
+    def has_ends(self, windows: Sequence[tuple[int, int]], origin: int) -> bool:
+        """Whether a window of these (within, slide) microseconds ends in the span, with an event or without.
+
+        >>> day = Span((Partition("d", EPOCH + timedelta(days=1), EPOCH + timedelta(days=2)),))
+        >>> hour = 3_600_000_000
+        >>> day.has_ends([(50 * hour, 50 * hour)], 0), day.has_ends([(48 * hour, 48 * hour)], 0)
+        (False, True)
+        """
+        if self.after is None or self.until is None:
+            return True
+        until, starts = microseconds(self.until), self._first_starts(self.after, windows, origin)
+        return any(start + within <= until for start, (within, _) in zip(starts, windows, strict=True))
+
+    @staticmethod
+    def _first_starts(after: datetime, windows: Sequence[tuple[int, int]], origin: int) -> list[int]:
+        """When the first of these windows begin that end later; the first has the smallest start of all of them."""
+        ended = microseconds(after)
+        return [origin + ((ended - within - origin) // slide + 1) * slide for within, slide in windows]
 
 
 def microseconds(when: datetime) -> int:

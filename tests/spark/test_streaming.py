@@ -146,6 +146,32 @@ def test_a_stream_in_files_gives_each_final_window_once_and_the_batch_job_nothin
         assert set(missing(one.warehouse, asked, Computed.of(one.warehouse, "test"))) == wanted
 
 
+def test_what_ends_no_window_is_checked_and_computes_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, inbox = asking_one(tmp_path), tmp_path / "inbox"
+    computed: list[Span] = []
+
+    def watched(spark: SparkSession, warehouse: Warehouse, part: JobSettings, run_id: str) -> ExecuteReport:
+        computed.append(part.span)
+        return streaming_recompute(spark, warehouse, part, run_id)
+
+    streaming_recompute = streaming.recompute
+    monkeypatch.setattr(streaming, "recompute", watched)
+    seen = []
+    for number, times in enumerate(([1, 12], [13, 15], [14, 19], [16, 21], [29], [30])):
+        write_csv(pa.table({"time": times, "type": ["B"] * len(times)}), inbox / f"{number}.csv")
+        seen.append(advance(spark, settings, timedelta(0)))
+    assert [batch.up_to[-14:-6] for batch in seen] == [
+        f"00:00:{second}" for second in (12, 15, 19, 21, 29, 30)
+    ]
+    assert [sum(batch.rows.values()) for batch in seen] == [1, 0, 0, 1, 0, 1]
+    assert [span.until.second for span in computed if span.until is not None] == [12, 21, 30]
+    assert [batch.late for batch in seen] == [0, 0, 1, 1, 0, 0], "in windows that are open, too"
+    counts = [row["value"] for row in published(Warehouse(settings.warehouse))]
+    assert counts == [1.0, 6.0, 2.0]
+
+
 def test_a_stream_takes_so_many_files_at_once_the_oldest_first(spark: SparkSession, tmp_path: Path) -> None:
     one = arriving(tmp_path, 5)
     for number in range(5):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from pipelines.reading import awaited
+from pipelines.spans import Partition, Span, moment
 from pipelines.steps.watermark import MOST_DAYS, next_span
 from resources.warehouse import DataFile
 
@@ -75,3 +77,16 @@ def test_files_may_come_into_a_folder_and_where_a_pattern_matches_nothing(tmp_pa
     (tmp_path / "events.csv").write_text("time,type\n")
     assert not awaited(tmp_path)
     assert not awaited(tmp_path / "*.csv")
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_a_span_has_ends_where_a_window_ends_in_it(seed: int) -> None:
+    random = Random(seed)
+    after, until = sorted(random.sample(range(-60, 60), 2))
+    windows = [(random.randint(1, 30), random.randint(1, 30)) for _ in range(random.randint(1, 3))]
+    origin = random.randint(-40, 40)
+    ends = {
+        origin + index * slide + within for within, slide in windows for index in range(-200 // slide, 200)
+    }
+    span = Span((Partition("some", moment(after), moment(until)),))
+    assert span.has_ends(windows, origin) == any(after < end <= until for end in ends)
