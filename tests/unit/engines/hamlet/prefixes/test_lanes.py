@@ -57,6 +57,31 @@ def test_more_queries_than_lanes(arithmetic):
     assert found == [row for line in lines for row in rows(line, table, arithmetic=arithmetic)]
 
 
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [
+        ("RETURN COUNT(*), REACH(b) PATTERN SEQ(A a, B b+) SEMANTICS next WHERE [k] AND b.x > 1 WITHIN 10 s", False),
+        ("RETURN COUNT(PARTITIONS) PATTERN SEQ(A a, B b+) WHERE [k] WITHIN 10 s", False),
+        ("RETURN COUNT(*) PATTERN SEQ(A a, B b) SEMANTICS contiguous WITHIN 10 s", False),
+        ("RETURN COUNT(*) PATTERN SEQ(A a, B b) SEMANTICS contiguous WHERE a.x < NEXT(b).x WITHIN 10 s", True),
+        ("RETURN COUNT(*) PATTERN SEQ(A a, B b+) SEMANTICS next WHERE b.x < NEXT(b).x WITHIN 10 s", True),
+        ("RETURN REACH(b) PATTERN SEQ(A a, B b+) WHERE a.x != NEXT(b).x WITHIN 10 s", True),
+    ],
+)  # fmt: skip
+def test_what_waits_one_by_one_is_compiled_where_a_condition_makes_it(monkeypatch, text, alone):
+    given = []
+    right = fold_module.fold_lanes
+
+    def watched(fold, singles, *rest):
+        given.append(singles is not None)
+        return right(fold, singles, *rest)
+
+    monkeypatch.setattr(fold_module, "fold_lanes", watched)
+    table = stream(Random(7), 60)
+    assert rows(text, table, **EXACT) == rows(text, table, engine="greta", **EXACT)
+    assert set(given) == {alone}
+
+
 def test_rows_that_would_take_too_much_room_are_folded_with_fewer_lanes(monkeypatch):
     table = stream(Random(6), 200)
     text = "\n".join(
