@@ -84,6 +84,7 @@ class Streaming:
 
     def start(self, *options: str) -> None:
         begun = self.log.stat().st_size if self.log.exists() else 0
+        self.log.touch()
         with self.log.open("ab") as log:
             self.running = subprocess.Popen(
                 [*self.command, *options],
@@ -93,8 +94,13 @@ class Streaming:
                 stderr=log,
                 start_new_session=True,
             )
+        self.wait(b"looking for files", begun)
+
+    def wait(self, what: bytes, begun: int | None = None) -> None:
+        """Until it has said something after so many bytes of its log, from now on if none are said, or has ended."""
+        begun = self.log.stat().st_size if begun is None else begun
         until = time.monotonic() + ENDING
-        while b"looking for files" not in self.log.read_bytes()[begun:] and self.alive:
+        while what not in self.log.read_bytes()[begun:] and self.alive:
             assert time.monotonic() < until
             time.sleep(0.1)
 
@@ -126,6 +132,8 @@ def test_two_million_events_are_each_in_once_whatever_is_killed(tmp_path: Path, 
             send(broker, "large", table.slice(first, last - first))
             if not stream.alive:
                 stream.start(*(("--once",) if draw.random() < 0.5 else ("--trigger", "0.2 s")))
+            if draw.random() < 0.5:  # else it might never come to an end of a micro-batch
+                stream.wait(b"micro-batch: ")
             time.sleep(draw.uniform(0, LONGEST))
             victim = draw.choice(("stream", "workers", "broker"))
             if victim == "broker":
