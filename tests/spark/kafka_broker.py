@@ -92,7 +92,7 @@ class Broker:
             self.folder.mkdir(parents=True, exist_ok=True)
             settings.write_text(self._settings(), "utf-8")
             cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            format_ = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(settings)]
+            format_ = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(settings)]
             subprocess.run(self._command(*format_), check=True, capture_output=True, timeout=STARTING)
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
