@@ -26,7 +26,9 @@ from tests.spark.test_streaming_killed import workers
 
 pytestmark = pytest.mark.slow
 
-EVENTS, SECONDS, LATENESS = 2_000_000, 14_400, 20
+EVENTS, SECONDS = 2_000_000, 14_400
+DISORDER, LATENESS = 20, 600
+"""Seconds; partitions are as far from one another as what is sent at once, which is read while it comes."""
 PARTITIONS = 4
 KILLS = 30
 LONGEST = 8.0
@@ -42,10 +44,10 @@ ROW = ("query", "window_start", "window_end", "group_key", "aggregate", "exact")
 
 
 def events(seed: int) -> pa.Table:
-    """In the order in which they are sent, which is that of time but for the lateness; the last one is the last."""
+    """In the order in which they are sent, which is that of time but for some disorder; the last one is the last."""
     draw = np.random.default_rng(seed)
     times = np.sort(draw.integers(0, SECONDS, EVENTS))
-    sent = np.argsort(times + draw.uniform(0, LATENESS, EVENTS), kind="stable")
+    sent = np.argsort(times + draw.uniform(0, DISORDER, EVENTS), kind="stable")
     sent = np.append(sent[sent != EVENTS - 1], EVENTS - 1)
     return pa.table(
         {
