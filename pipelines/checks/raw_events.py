@@ -141,15 +141,15 @@ def _rows_of_groups(
     numbers = {(): 0}  # what groups begin with -> its code
     for place, name in enumerate(names):
         column = batch.column(name).take(pa.array(rows))
-        values = list(dict.fromkeys(group[place] for group in wanted))
-        asked = pa.array(values, column.type)
+        values = {value: number for number, value in enumerate(dict.fromkeys(one[place] for one in wanted))}
+        asked = pa.array(list(values), column.type)
         if pa.types.is_floating(column.type):  # -0.0 is 0.0
             column, asked = (pc.add(one, pa.scalar(0.0, column.type)) for one in (column, asked))
         found = pc.index_in(column, value_set=asked)
         there = np.asarray(found.is_valid())
         rows, codes = rows[there], codes[there] * len(values) + np.asarray(found.drop_null())
         code = {
-            group[: place + 1]: numbers[group[:place]] * len(values) + values.index(group[place])
+            group[: place + 1]: numbers[group[:place]] * len(values) + values[group[place]]
             for group in wanted
         }
         known = np.array(sorted(code.values()))
