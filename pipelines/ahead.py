@@ -7,12 +7,21 @@ from __future__ import annotations
 import contextlib
 import importlib
 import threading
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pipelines.reading import SourceFile
 
 PACKED = 4
 """Times that a Parquet file, or a packed one, is smaller than the same events as text."""
 
-_LATER = ("hamlet_core.engines.hamlet.engine", "matplotlib.figure", "pipelines.showing.template_picture")
+MANY_BYTES = 1 << 20
+"""Files of so many bytes take longer to read than an import is felt."""
+
+_ENGINE = "hamlet_core.engines.hamlet.engine"
+_LATER = (_ENGINE, "matplotlib.figure", "pipelines.showing.template_picture")
 """What the steps after the ingest import, besides Great Expectations, which has a way of its own."""
 
 
@@ -45,6 +54,17 @@ def expect_reading(events: str, warehouse: Path | str) -> None:
         )
         stored = sum(file.stat().st_size for file in (folder / "events").rglob("*.parquet"))
         expect(given + stored * PACKED)
+
+
+def load_engine(files: Sequence[SourceFile]) -> None:
+    """Import the compiled engine, if there is much to read before it is needed."""
+    if sum(file.size for file in files) >= MANY_BYTES:
+        threading.Thread(target=_import_engine, name="imports", daemon=True).start()
+
+
+def _import_engine() -> None:
+    with contextlib.suppress(Exception):  # whoever needs it imports it again, and sees what is wrong
+        importlib.import_module(_ENGINE)
 
 
 def load_checks_and_engines() -> None:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 import pyarrow as pa
 
-from hamlet_core.table.arrow import scalar_of
-from hamlet_core.table.columns import normalise
+from hamlet_core.table.columns import decoded
 from hamlet_core.table.encode import EventSchema
 from hamlet_core.template.plan import QueryPlan
+
+_TEXT = pa.large_string()
 
 
 def advice(plans: Sequence[QueryPlan], table: pa.Table, schema: EventSchema) -> tuple[str, ...]:
     """The lines of `window_advice`, and one for each event type that is not in the table, or has no value in a partition
     attribute. The table must have the columns that the plans read.
     """
-    lines = (line for plan in plans for line in _lines(plan, table, schema))
+    there = _There(table, schema)
+    lines = (line for plan in plans for line in _lines(plan, there))
     return tuple(dict.fromkeys((*window_advice(plans), *lines)))
 
 
@@ -31,62 +33,59 @@ def window_advice(plans: Sequence[QueryPlan]) -> tuple[str, ...]:
     )
 
 
-def _lines(plan: QueryPlan, table: pa.Table, schema: EventSchema) -> Iterator[str]:
+def _lines(plan: QueryPlan, there: _There) -> Iterator[str]:
     for name in sorted(plan.types):
-        of_type = _of_type(table, schema, name)
-        if not _any(of_type):
-            near = _nearest(name, table, schema)
+        if name not in there.types:
+            near = _nearest(name, there.types)
             yield f"query {plan.name}: no event is of type {name}" + (
                 f"; did you mean {near}?" if near else ""
             )
             continue
         for attribute in plan.equivalence:
-            if _always_null(table, attribute, of_type):
+            if name not in there.having(attribute):
                 yield f"query {plan.name}: type {name} never has {attribute}, so its events belong to no partition"
         for attribute in plan.group_by:
-            if _always_null(table, attribute, of_type):
+            if name not in there.having(attribute):
                 yield f"query {plan.name}: type {name} never has {attribute}, so it meets only the group NULL"
 
 
-def _nearest(name: str, table: pa.Table, schema: EventSchema) -> str | None:
-    """The type in the table that reads most like this one; upper and lower case are alike."""
-    if schema.type is None:
-        known = [schema.type_value]
-    else:
-        import pyarrow.compute as pc
-
-        known = pc.unique(_plain(table.column(schema.type)).cast(pa.large_string())).to_pylist()
-    by_folded = {one.casefold(): one for one in known if one is not None}
+def _nearest(name: str, types: Collection[str]) -> str | None:
+    """The type that reads most like this one; upper and lower case are alike."""
+    by_folded = {one.casefold(): one for one in types}
     near = get_close_matches(name.casefold(), by_folded, 1)
     return by_folded[near[0]] if near else None
 
 
-def _of_type(table: pa.Table, schema: EventSchema, name: str) -> Any:
-    """One Boolean per row."""
-    if schema.type is None:
-        return pa.chunked_array([pa.repeat(scalar_of(name == schema.type_value, pa.bool_()), table.num_rows)])
-    import pyarrow.compute as pc
+class _There:
+    """The types that are in a table. Mutable: what was looked for is remembered."""
 
-    return pc.equal(
-        _plain(table.column(schema.type)).cast(pa.large_string()), scalar_of(name, pa.large_string())
-    )
+    def __init__(self, table: pa.Table, schema: EventSchema) -> None:
+        self.table = table
+        if schema.type is None:
+            self._types = pa.chunked_array([pa.repeat(pa.scalar(schema.type_value, _TEXT), table.num_rows)])
+        else:
+            self._types = _plain(table.column(schema.type))
+        self.types = _names(self._types)
+        self._having: dict[str, dict[str, None]] = {}
+
+    def having(self, attribute: str) -> Collection[str]:
+        """The types of the events that have a value in this attribute; all, if the table has no such column."""
+        if attribute not in self.table.column_names:
+            return self.types
+        if attribute not in self._having:
+            column = _plain(self.table.column(attribute))
+            some = column.null_count > 0
+            self._having[attribute] = _names(self._types.filter(column.is_valid())) if some else self.types
+        return self._having[attribute]
 
 
-def _always_null(table: pa.Table, attribute: str, of_type: Any) -> bool:
-    if attribute not in table.column_names:
-        return False
-    import pyarrow.compute as pc
-
-    return not _any(pc.and_(of_type, pc.is_valid(_plain(table.column(attribute)))))
+def _names(types: pa.ChunkedArray) -> dict[str, None]:
+    """Each of them once, in order of appearance, NULL left out."""
+    return dict.fromkeys(one for one in types.unique().cast(_TEXT).to_pylist() if one is not None)
 
 
 def _plain(column: Any) -> Any:
     """The column without dictionaries, run ends and views, for which Arrow lacks functions and counts of NULLs."""
-    arrays = [normalise(chunk).array for chunk in column.chunks]
+    arrays = [decoded(chunk) for chunk in column.chunks]
+    arrays = [one.cast(_TEXT) if pa.types.is_string_view(one.type) else one for one in arrays]
     return pa.chunked_array(arrays) if arrays else pa.chunked_array([], pa.null())
-
-
-def _any(truths: Any) -> bool:
-    import pyarrow.compute as pc
-
-    return bool(pc.any(truths).as_py())

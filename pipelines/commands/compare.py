@@ -97,6 +97,7 @@ def compare(
     from pipelines.comparing.members import members
     from pipelines.comparing.runs import Comparison, check_outcomes
     from pipelines.comparing.runs import compare as run_in_turns
+    from pipelines.reading import discover
     from pipelines.showing.comparison import show, write
     from pipelines.showing.pictures import styled
 
@@ -109,7 +110,8 @@ def compare(
     asked = hamlet_core.parse(read_workload(workload).text)
     with going_on() as gauge:
         with Crew(threads_of()) as crew:
-            table = read_events(asked, events_at(events), columns, schema, on_bad_rows, gauge, crew)
+            gauge.begin("looking for files")
+            table = read_events(asked, discover(events_at(events)), columns, schema, on_bad_rows, gauge, crew)
         if table is None:
             raise click.UsageError("there is nothing to compare without events.")
         comparison = Comparison(asked, table, schema, arithmetic, limit, rounds, threads)

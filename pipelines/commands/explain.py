@@ -75,7 +75,7 @@ def explain(
     from hamlet_core.engines.registry import DEFAULT_ENGINE
     from hamlet_core.progress import watching
     from hamlet_core.threads import Crew, threads_of
-    from pipelines.reading import discover, infer_columns, read_all
+    from pipelines.reading import discover, read_all
     from pipelines.showing.rejected import left_empty, summary
 
     text = read_workload(workload).text
@@ -88,10 +88,8 @@ def explain(
         begun = perf_counter()
         gauge.begin("looking for files")
         files = [file for path in events for file in discover(events_at(path))]
-        with reading(gauge, files, "looking at columns"):
-            types = infer_columns(files, columns, numeric, crew)
         with reading(gauge, files, "reading events"):
-            rows = read_all(files, types, columns, read, crew=crew) if files else None
+            rows = read_all(files, None, columns, read, numeric, crew) if files else None
         took, table = perf_counter() - begun, rows.good if rows else None
         if rows and rows.rejected.num_rows:
             click.echo(f"Left out {visible(summary(rows.rejected, rows.good.num_rows))}", err=True)

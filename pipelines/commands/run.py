@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import IO, TYPE_CHECKING
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from hamlet_core import EventSchema, Workload
     from hamlet_core.threads import Crew
-    from pipelines.reading import AllRows, ColumnOptions
+    from pipelines.reading import AllRows, ColumnOptions, SourceFile
     from pipelines.showing.gauge import Gauge
 
 FEW = 500
@@ -105,9 +106,12 @@ def run(
     """
     import hamlet_core
     from hamlet_core.describe.warnings import advice
+    from hamlet_core.engines.registry import DEFAULT_ENGINE
     from hamlet_core.progress import watching
     from hamlet_core.threads import Crew, threads_of
+    from pipelines.ahead import load_engine
     from pipelines.compiling import from_the_other_end
+    from pipelines.reading import discover
     from pipelines.showing.output import check_output, write
 
     schema = schema_of(columns)
@@ -118,7 +122,11 @@ def run(
     if plot is not None:
         _check_plot(plot, why)
     with going_on() as gauge, Crew(threads_of(threads)) as crew:
-        table = read_events(asked, events_at(events), columns, schema, on_bad_rows, gauge, crew)
+        gauge.begin("looking for files")
+        files = discover(events_at(events))
+        if engine in (None, DEFAULT_ENGINE):
+            load_engine(files)
+        table = read_events(asked, files, columns, schema, on_bad_rows, gauge, crew, only_read=why is None)
         if why is not None:
             gauge.begin("listing trends")
             _why(asked, table, schema, why, format_, limit)
@@ -171,29 +179,32 @@ def _chosen(workload: Workload, names: tuple[str, ...]) -> Workload:
 
 def read_events(
     workload: Workload,
-    path: str,
+    files: Sequence[SourceFile],
     columns: ColumnOptions,
     schema: EventSchema,
     on_bad_rows: str,
     gauge: Gauge,
     crew: Crew,
+    *,
+    only_read: bool = True,
 ) -> pa.Table | None:
-    """All good rows of the files; None if no file has even a header. Bad ones end the command or are counted on stderr."""
+    """All good rows of the files, with the columns that queries read (or all); None if no file has even a header. Bad ones end the
+    command or are counted on stderr.
+    """
     import hamlet_core
-    from pipelines.reading import about_texts, decide, discover, evidence, explained, merge, read_all
+    from pipelines.reading import FirstReading, about_texts, decide, explained
 
-    gauge.begin("looking for files")
-    files, plans = discover(path), hamlet_core.plan(workload)
-    with reading(gauge, files, "looking at columns"):
-        found = merge(evidence(file, columns, crew) for file in files)
+    plans = hamlet_core.plan(workload)
     numbers = {name for query in plans for name in query.numeric_columns}
-    types = decide(found, columns, numbers)
+    wanted = frozenset(name for query in plans for name in query.columns)
+    with reading(gauge, files, "reading events"):
+        first = FirstReading.of(files, columns, wanted, crew, only_read=only_read)
+    types = decide(first.found, columns, numbers)
     if types.names:
-        with explained(about_texts(found, types, numbers)):
+        with explained(about_texts(first.found, types, numbers)):
             hamlet_core.check_columns(workload, types, schema)
     with reading(gauge, files, "reading events"):
-        wanted = frozenset(name for query in plans for name in query.columns)
-        rows = read_all(files, types, columns, wanted, crew=crew)
+        rows = first.rows(types)
     _judge(rows, on_bad_rows)
     if not types.names:
         click.echo("No columns and no rows in the files.", err=True)

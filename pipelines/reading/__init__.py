@@ -2,8 +2,10 @@
 
 The way through: `discover` names the files, `evidence` looks at one file, `merge` adds evidence up, `decide` makes
 a schema of it (`infer_columns` is these three in one), `read_file` yields good and rejected rows, `read_all` all of them.
+`FirstReading` does all of that and reads files of text once.
 """
 
+from pipelines.reading.all_rows import AllRows, FirstReading, read_all
 from pipelines.reading.columns import UTC, ColumnOptions, declaration
 from pipelines.reading.decision import about_texts, decide, explained, infer_columns
 from pipelines.reading.decoding import is_packed
@@ -13,7 +15,7 @@ from pipelines.reading.headers import check_names
 from pipelines.reading.observation import ColumnEvidence
 from pipelines.reading.opening import Position
 from pipelines.reading.reasons import REJECTED_SCHEMA, Reason
-from pipelines.reading.rows import AllRows, Rows, read_all, read_file
+from pipelines.reading.rows import Rows, read_file
 from pipelines.reading.sources import (
     Format,
     SourceFile,
@@ -33,6 +35,7 @@ __all__ = [
     "ColumnEvidence",
     "ColumnOptions",
     "Evidence",
+    "FirstReading",
     "Format",
     "Position",
     "Reason",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import BinaryIO
@@ -22,6 +23,7 @@ from pipelines.reading.chunks import BrokenRecord, Chunk, Numbers, UnreadableFil
 from pipelines.reading.csv_records import BLOCK_BYTES, Block, Records, blocks, split
 from pipelines.reading.decoding import open_text
 from pipelines.reading.reasons import Reason
+from pipelines.reading.values import NOTHING, all_finite, may_have_hexadecimal
 
 HEADER_LIMIT = 1 << 20
 """No header has more bytes."""
@@ -38,10 +40,16 @@ class Header:
     rest: bytes
 
 
-def read_csv(path: str, block_bytes: int = BLOCK_BYTES, crew: Crew | None = None) -> Iterator[Chunk]:
+def read_csv(
+    path: str,
+    block_bytes: int = BLOCK_BYTES,
+    crew: Crew | None = None,
+    expected: Mapping[str, pa.DataType] = NOTHING,
+) -> Iterator[Chunk]:
     """Yield the chunks of a file; an empty one gives none, one with a header only gives its empty columns.
 
-    A crew parses several blocks at once.
+    A crew parses several blocks at once. Columns are binary; where a whole chunk is as `expected`, these are of that type (int64 or
+    double) at once.
 
     Raises `UnreadableFileError` if the file is not CSV in UTF-8, or in UTF-16 with its mark, with a header.
     """
@@ -52,7 +60,7 @@ def read_csv(path: str, block_bytes: int = BLOCK_BYTES, crew: Crew | None = None
         first = 1
         yield _typed_nothing(header)
         cut = blocks(stream, header.delimiter, header.rest, block_bytes)
-        parsed = (Piece(partial(_chunk, block, header)) for block in cut)
+        parsed = (Piece(partial(_chunk, block, header, expected)) for block in cut)
         for chunk, count in (crew or alone()).each(parsed):
             yield chunk.after(first - 1)
             first += count
@@ -121,13 +129,16 @@ def _typed_nothing(header: Header) -> Chunk:
     return Chunk(np.zeros(0, dtype=np.int64), dict.fromkeys(header.names, nothing), (), str)
 
 
-def _chunk(block: Block, header: Header, _: Progress) -> tuple[Chunk, int]:
+def _chunk(
+    block: Block, header: Header, expected: Mapping[str, pa.DataType], _: Progress
+) -> tuple[Chunk, int]:
     """A block as a chunk, its records numbered from 1, and how many they are."""
-    try:
-        if block.records is None:
-            return _clean_chunk(block, header)
-    except pa.ArrowInvalid:
-        pass  # Some record is ragged: find out which.
+    if block.records is None:
+        with contextlib.suppress(pa.ArrowInvalid):
+            if (table := _as_expected(block.data, header, expected)) is not None:
+                return _clean_chunk(block, header, table)
+        with contextlib.suppress(pa.ArrowInvalid):  # Some record is ragged: find out which.
+            return _clean_chunk(block, header, _parse(block.data, header))
     records = split(block, header.delimiter)
     good = records.fields == len(header.names)
     data = block.data if good.all() else records.only(good)
@@ -142,9 +153,8 @@ def _chunk(block: Block, header: Header, _: Progress) -> tuple[Chunk, int]:
     return Chunk(numbers[good], _columns(table), broken, raw), len(good)
 
 
-def _clean_chunk(block: Block, header: Header) -> tuple[Chunk, int]:
-    """The fast way: Arrow parses all of it; raises `ArrowInvalid` if a record is ragged."""
-    table = _parse(block.data, header)
+def _clean_chunk(block: Block, header: Header, table: pa.Table) -> tuple[Chunk, int]:
+    """All of a block, as Arrow has parsed it."""
     numbers: Numbers = np.arange(1, 1 + table.num_rows, dtype=np.int64)
     raw = _RawText(block, header.delimiter, None, None)
     return Chunk(numbers, _columns(table), (), raw), table.num_rows
@@ -154,9 +164,22 @@ def _columns(table: pa.Table) -> dict[str, pa.Array]:
     return {name: table.column(name).combine_chunks() for name in table.column_names}
 
 
-def _parse(data: bytes, header: Header) -> pa.Table:
-    """Whole, even records as a table of binary columns; an empty field is NULL, quoted or not."""
-    kinds = {name: pa.binary() for name in header.names}
+def _as_expected(data: bytes, header: Header, expected: Mapping[str, pa.DataType]) -> pa.Table | None:
+    """Records with columns of the expected types; None, or `ArrowInvalid`, where a value might not be what we say of its text."""
+    here = {name: kind for name, kind in expected.items() if name in header.names}
+    if not here or not data or may_have_hexadecimal(data):
+        return None
+    table = _parse(data, header, here)
+    doubles = (table.column(name) for name, kind in here.items() if pa.types.is_float64(kind))
+    return table if all(map(all_finite, doubles)) else None
+
+
+def _parse(data: bytes, header: Header, expected: Mapping[str, pa.DataType] = NOTHING) -> pa.Table:
+    """Whole, even records as a table of columns, binary if nothing else is expected; an empty field is NULL, quoted or not.
+
+    Raises `ArrowInvalid` if a record is ragged, or a value not as expected.
+    """
+    kinds = {name: expected.get(name, pa.binary()) for name in header.names}
     if not data:
         return pa.Table.from_batches([], pa.schema(kinds))
     return pa_csv.read_csv(

@@ -41,6 +41,11 @@ def decide(
     columns at all (only empty files): a schema without fields.
     """
     require_columns([column.name for column in found.columns], options, known)
+    return typed_as(found, options, numeric)
+
+
+def typed_as(found: Evidence, options: ColumnOptions = DEFAULT, numeric: Collection[str] = ()) -> pa.Schema:
+    """As `decide`, whatever columns there are."""
     return pa.schema([(column.name, _type(column, options, numeric)) for column in found.columns])
 
 
@@ -102,7 +107,7 @@ def _type(column: ColumnEvidence, options: ColumnOptions, numeric: Collection[st
         return TYPES[name]
     if column.name == options.time_column:
         return TIMESTAMP if options.time_format is not None else _time_type(column)
-    if column == ColumnEvidence(column.name) and column.name in numeric:
+    if not column.present and column.name in numeric:
         return pa.float64()
     return unified(column.declared) if column.declared else _free_type(column)
 

@@ -5,7 +5,7 @@ A text file gives counts of what its values read as; a Parquet file gives its de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,8 +17,8 @@ from pipelines.reading.chunks import Chunk, UnreadableFileError
 from pipelines.reading.columns import ColumnOptions
 from pipelines.reading.csv_text import read_csv
 from pipelines.reading.declared import plain_type
-from pipelines.reading.json_lines import read_json
-from pipelines.reading.observation import ColumnEvidence, of_objects, of_texts
+from pipelines.reading.json_lines import Values, read_json
+from pipelines.reading.observation import ColumnEvidence, of_objects, of_plain, of_texts
 from pipelines.reading.parquet_files import declared_schema, read_parquet
 from pipelines.reading.sources import Format, SourceFile
 from pipelines.reading.typed import type_declared, utf8_texts
@@ -58,11 +58,18 @@ def merge(evidences: Iterable[Evidence]) -> Evidence:
     return Evidence(tuple(found.values()))
 
 
-def of_chunk(chunk: Chunk, form: Format, time: str) -> list[ColumnEvidence]:
+def of_column(name: str, values: pa.Array | Sequence[object] | Values, time: str) -> ColumnEvidence:
+    """Evidence of some values of a text file, as their chunk has them."""
+    if isinstance(values, pa.Array):
+        return (
+            of_texts(name, utf8_texts(values)) if pa.types.is_binary(values.type) else of_plain(name, values)
+        )
+    return of_objects(name, values, written=name == time)
+
+
+def of_chunk(chunk: Chunk, time: str) -> list[ColumnEvidence]:
     """Evidence of some records of a text file."""
-    if form is Format.CSV:
-        return [of_texts(name, utf8_texts(values)) for name, values in chunk.columns.items()]
-    return [of_objects(name, values, written=name == time) for name, values in chunk.columns.items()]
+    return [of_column(name, values, time) for name, values in chunk.columns.items()]
 
 
 def _seen(file: SourceFile, time: str, crew: Crew) -> Iterator[ColumnEvidence]:
@@ -72,7 +79,7 @@ def _seen(file: SourceFile, time: str, crew: Crew) -> Iterator[ColumnEvidence]:
         return
 
     def look(chunk: Chunk, _: Progress) -> list[ColumnEvidence]:
-        return of_chunk(chunk, file.format, time)
+        return of_chunk(chunk, time)
 
     read = read_csv if file.format is Format.CSV else read_json
     for found in crew.each(Piece(partial(look, chunk)) for chunk in read(file.path, crew=crew)):

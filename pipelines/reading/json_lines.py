@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import BinaryIO
 
 import numpy as np
@@ -24,6 +24,7 @@ from pipelines.reading.chunks import BrokenRecord, Chunk, UnreadableFileError, s
 from pipelines.reading.decoding import open_text
 from pipelines.reading.opening import open_file
 from pipelines.reading.reasons import Reason
+from pipelines.reading.values import NOTHING
 from resources.kafka_topics import is_topic
 
 BLOCK_BYTES = 4 << 20
@@ -31,6 +32,7 @@ _BOM = b"\xef\xbb\xbf"
 _parse = json.JSONDecoder().decode
 _EXACT = 2.0**53
 """Smaller integers are exact as doubles."""
+_END, _OPENING, _CLOSING = b"\n{}"
 _PLAIN = {pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.null()}
 
 
@@ -43,13 +45,28 @@ class _BrokenLineError(ValueError):
         self.text = text
 
 
+class Lines:
+    """The lines of a block that are not blank, without blanks around them; parted when somebody asks. Mutable: remembers them."""
+
+    def __init__(self, block: bytes) -> None:
+        self.block = block
+
+    @cached_property
+    def all(self) -> list[bytes]:
+        """Each line."""
+        return [bare for line in self.block.split(b"\n") if (bare := line.strip())]
+
+    def __getitem__(self, place: int) -> bytes:
+        return self.all[place]
+
+
 @dataclass(frozen=True, slots=True)
 class Values:
     """Values of one key that Arrow has parsed: of one plain type, or NULL. Of doubles some may be written as integers."""
 
     array: pa.Array
     name: str
-    lines: Sequence[bytes]
+    lines: Lines
 
     def __getitem__(self, place: int) -> object:
         """A value as Python parses it."""
@@ -57,36 +74,44 @@ class Values:
 
     def objects(self) -> list[object]:
         """All of them as Python parses them."""
-        return [_row(line).get(self.name) for line in self.lines]
+        return [_row(line).get(self.name) for line in self.lines.all]
 
 
-def read_json(path: str, block_bytes: int = BLOCK_BYTES, crew: Crew | None = None) -> Iterator[Chunk]:
+def read_json(
+    path: str,
+    block_bytes: int = BLOCK_BYTES,
+    crew: Crew | None = None,
+    expected: Mapping[str, pa.DataType] = NOTHING,
+) -> Iterator[Chunk]:
     """Yield the chunks of a file; blank lines are no records. A crew parses several blocks at once.
+
+    Where all of a chunk is as `expected`, it is not asked what its values are; then none of these columns is a time.
 
     Raises `UnreadableFileError` if the file is one JSON array, or not text. Of a topic each line is for itself: the first one
     says nothing of the others.
     """
     times: set[str] = set()
-    for_itself = is_topic(path)
+    for_itself, first = is_topic(path), 1
     with open_file(path) if for_itself else open_text(path) as stream:
         blocks = _blocks(stream, block_bytes, begun=for_itself)
-        pieces = (Piece(partial(_chunk, *block, times)) for block in blocks)
-        yield from (crew or alone()).each(pieces)
+        pieces = (Piece(partial(_chunk, Lines(block), expected, times)) for block in blocks)
+        for chunk, count in (crew or alone()).each(pieces):
+            if count:
+                yield chunk.after(first - 1)
+            first += count
 
 
-def _blocks(stream: BinaryIO, block_bytes: int, *, begun: bool) -> Iterator[tuple[list[bytes], int]]:
-    """Lines that are not blank, and the number of the first of them; where nothing has `begun`, the first one is looked at."""
-    first = 1
-    while lines := stream.readlines(block_bytes):
-        if not begun:
-            lines[0] = lines[0].removeprefix(_BOM)
-        filled = [bare for line in lines if (bare := line.strip())]
-        if filled and not begun:
-            _check_start(filled[0])
+def _blocks(stream: BinaryIO, block_bytes: int, *, begun: bool) -> Iterator[bytes]:
+    """Whole lines; where nothing has `begun`, the first one that is not blank is looked at."""
+    first = not begun
+    while block := stream.read(block_bytes):
+        block += stream.readline()
+        if first:
+            block, first = block.removeprefix(_BOM), False
+        if not begun and (filled := block.lstrip()):
+            _check_start(filled[: filled.find(b"\n")] if b"\n" in filled else filled)
             begun = True
-        if filled:
-            yield filled, first
-        first += len(filled)
+        yield block
 
 
 def _check_start(line: bytes) -> None:
@@ -96,45 +121,76 @@ def _check_start(line: bytes) -> None:
         raise UnreadableFileError("the file is a JSON array; JSON lines hold one object a line")
 
 
-def _chunk(lines: list[bytes], first: int, times: set[str], _: Progress) -> Chunk:
-    table = _plain(lines, times)
+def _chunk(
+    lines: Lines, expected: Mapping[str, pa.DataType], times: set[str], _: Progress
+) -> tuple[Chunk, int]:
+    """A block as a chunk, its lines numbered from 1, and how many they are."""
+    data = _objects(lines)
+    table = None if data is None else _plain(data, expected, times)
     if table is None:
-        return _by_line(lines, first)
+        return _by_line(lines.all), len(lines.all)
     columns = {name: Values(_whole(table.column(name)), name, lines) for name in table.column_names}
-    places = np.arange(first, first + len(lines), dtype=np.int64)
-    return Chunk(places, columns, (), lambda place: shown(lines[place]))
+    places = np.arange(1, 1 + table.num_rows, dtype=np.int64)
+    return Chunk(places, columns, (), lambda place: shown(lines[place])), table.num_rows
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _plain(lines: list[bytes], times: set[str]) -> pa.Table | None:
-    """All lines as Arrow parses them; None where that might not be what Python makes of them.
+def _objects(lines: Lines) -> bytes | None:
+    """The block, if each of its lines is one object without another in it, and no line is blank; else None.
 
-    Each line must be one object without another in it. As a line begins and ends with its braces, none goes on in the next.
+    As a line begins and ends with its braces, none goes on in the next.
+    """
+    bare = lines.block.strip()
+    if _are_objects(bare):
+        return bare
+    joined = b"\n".join(lines.all)
+    return joined if _are_objects(joined) else None
+
+
+def _are_objects(data: bytes) -> bool:
+    if data[:1] != b"{" or data[-1:] != b"}" or b"[" in data:
+        return False
+    content = np.frombuffer(data, dtype=np.uint8)
+    ends = np.flatnonzero(content == _END)
+    outside = (content[ends - 1] == _CLOSING) & (content[ends + 1] == _OPENING)
+    return bool(outside.all()) and np.count_nonzero(content == _OPENING) == len(ends) + 1
+
+
+def _plain(data: bytes, expected: Mapping[str, pa.DataType], times: set[str]) -> pa.Table | None:
+    """Objects as Arrow parses them; None where that might not be what Python makes of them.
+
     Strings that Arrow takes for times are parsed once more, for how they are written would be lost; `times` remembers their names.
     """
-    data = b"\n".join(lines)
-    if data.count(b"{") != len(lines) or b"[" in data:
-        return None
-    if not all(line[0] == 123 and line[-1] == 125 for line in lines):
-        return None
     try:
         data.decode("utf-8")
-        names = list(_row(lines[0]))
-        table = _parsed(data, {name: pa.string() for name in names if name in times})
+        names = list(_row(data.partition(b"\n")[0]))
+        table = _as_expected(data, expected)
+        if table is None:
+            table = _parsed(data, {name: pa.string() for name in names if name in times})
         if found := {field.name for field in table.schema if pa.types.is_temporal(field.type)}:
             times |= found
             kinds = {field.name: pa.string() if field.name in found else field.type for field in table.schema}
             table = _parsed(data, kinds)
     except (_BrokenLineError, UnicodeError, pa.ArrowInvalid):
         return None
-    if table.num_rows != len(lines) or not {field.type for field in table.schema} <= _PLAIN:
+    if table.num_rows != data.count(b"\n") + 1 or not {field.type for field in table.schema} <= _PLAIN:
         return None
     if not all(map(_exact, table.columns)):
         return None
     return table.select([*names, *(name for name in table.column_names if name not in names)])
+
+
+def _as_expected(data: bytes, expected: Mapping[str, pa.DataType]) -> pa.Table | None:
+    """Objects with values of the expected types; None where one has another."""
+    if not expected:
+        return None
+    try:
+        return _parsed(data, expected)
+    except pa.ArrowInvalid:
+        return None
 
 
 def _parsed(data: bytes, kinds: Mapping[str, pa.DataType]) -> pa.Table:
@@ -153,11 +209,11 @@ def _exact(column: pa.ChunkedArray) -> bool:
     return bool(pc.all(pc.less(pc.abs(column), _EXACT)).as_py())
 
 
-def _by_line(lines: list[bytes], first: int) -> Chunk:
+def _by_line(lines: list[bytes]) -> Chunk:
     numbers: list[int] = []
     rows: list[dict[str, object]] = []
     broken: list[BrokenRecord] = []
-    for number, line in enumerate(lines, first):
+    for number, line in enumerate(lines, 1):
         try:
             rows.append(_row(line))
             numbers.append(number)
@@ -168,7 +224,7 @@ def _by_line(lines: list[bytes], first: int) -> Chunk:
         names.update(dict.fromkeys(row))
     columns = {name: [row.get(name) for row in rows] for name in names}
     places = np.array(numbers, dtype=np.int64)
-    return Chunk(places, columns, tuple(broken), lambda place: shown(lines[numbers[place] - first]))
+    return Chunk(places, columns, tuple(broken), lambda place: shown(lines[numbers[place] - 1]))
 
 
 def _row(line: bytes) -> dict[str, object]:

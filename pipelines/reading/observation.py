@@ -17,6 +17,7 @@ from pipelines.reading.json_lines import Values
 from pipelines.reading.values import (
     BOOLEAN_TEXT,
     DATE_TEXT,
+    FIRST,
     INTEGER_TEXT,
     NUMBER_TEXT,
     SPECIAL_TEXT,
@@ -24,6 +25,7 @@ from pipelines.reading.values import (
     has_hexadecimal,
     matches,
     trimmed,
+    true_at,
 )
 
 INT64_LIMIT = 2**63
@@ -54,6 +56,11 @@ class ColumnEvidence:
     declared: tuple[tuple[str, int], ...] = ()
     """(type, rows) of Parquet files."""
 
+    @property
+    def present(self) -> bool:
+        """Whether anything is known of the values."""
+        return self != ColumnEvidence(self.name)
+
     def plus(self, other: ColumnEvidence) -> ColumnEvidence:
         """Evidence of both."""
         summed = {
@@ -71,8 +78,10 @@ def of_texts(name: str, texts: pa.Array) -> ColumnEvidence:
         return ColumnEvidence(name)
     if _casts(texts, pa.int64()) and not has_hexadecimal(texts):
         return ColumnEvidence(name, integers=present)
-    counted = pc.value_counts(pc.drop_null(trimmed(texts)))
-    bare, counts = counted.field("values"), numbers_of(counted.field("counts"))
+    counted = pc.value_counts(pc.drop_null(texts))
+    bare, counts = trimmed(counted.field("values")), numbers_of(counted.field("counts"))
+    if bare.null_count:
+        counts, bare = counts[true_at(pc.is_valid(bare))], pc.drop_null(bare)
     whole = matches(bare, INTEGER_TEXT)
     number = matches(bare, NUMBER_TEXT)
     special = matches(bare, SPECIAL_TEXT)
@@ -106,7 +115,7 @@ def _huge(bare: pa.Array, whole: Mask) -> Mask:
 def _casts(texts: pa.Array, kind: pa.DataType) -> bool:
     """Whether all values cast; a few first, as Arrow is slow to give up."""
     try:
-        pc.cast(texts[:64], kind)
+        pc.cast(texts[:FIRST], kind)
         pc.cast(texts, kind)
     except pa.ArrowInvalid:
         return False
@@ -119,7 +128,12 @@ def of_objects(name: str, values: Sequence[object] | Values, *, written: bool) -
     Of `Values` that are doubles all count as reals: one of them is.
     """
     if isinstance(values, Values):
-        return _of_plain(name, values.array, written=written)
+        strings = pa.types.is_string(values.array.type)
+        return (
+            _only_times(of_texts(name, values.array))
+            if strings and not written
+            else of_plain(name, values.array)
+        )
     strings = of_texts(name, pa.array([value for value in values if type(value) is str], pa.string()))
     strings = strings if written else _only_times(strings)
     whole = [value for value in values if type(value) is int]
@@ -151,15 +165,22 @@ def _only_times(strings: ColumnEvidence) -> ColumnEvidence:
     return ColumnEvidence(strings.name, dates=strings.dates, timestamps=strings.timestamps, texts=sum(others))
 
 
-def _of_plain(name: str, values: pa.Array, *, written: bool) -> ColumnEvidence:
+def of_plain(name: str, values: pa.Array) -> ColumnEvidence:
     """Evidence of values of one type."""
-    present = len(values) - values.null_count
     if pa.types.is_string(values.type):
-        strings = of_texts(name, values)
-        return strings if written else _only_times(strings)
+        return of_texts(name, values)
+    present = len(values) - values.null_count
     return ColumnEvidence(
         name,
         integers=present * pa.types.is_int64(values.type),
         reals=present * pa.types.is_float64(values.type),
         booleans=present * pa.types.is_boolean(values.type),
     )
+
+
+def of_times(name: str, times: pa.Array) -> ColumnEvidence:
+    """Evidence of texts that all read as these times: dates among time stamps count as such, too."""
+    present = len(times) - times.null_count
+    if pa.types.is_date(times.type):
+        return ColumnEvidence(name, dates=present)
+    return ColumnEvidence(name, timestamps=present)

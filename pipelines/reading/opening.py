@@ -81,7 +81,7 @@ class Position:
             return done + self.sizes.get(last[0], 0)
 
     def _opened(self, path: str, file: BinaryIO) -> None:
-        if self._last is not None:
+        if self._last is not None and self._last[0] != path:
             self._before[self._last[0]] = self.sizes.get(self._last[0], 0)
         self._last = path, file
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,16 +18,23 @@ from hamlet_core.threads import Crew, Piece, alone
 from pipelines.reading.chunks import BrokenRecord, Chunk, Numbers, UnreadableFileError
 from pipelines.reading.columns import ColumnOptions
 from pipelines.reading.csv_text import read_csv
-from pipelines.reading.decision import infer_columns
-from pipelines.reading.duplicates import first_of_each
-from pipelines.reading.evidence import Evidence, evidence, of_chunk
-from pipelines.reading.json_lines import read_json
-from pipelines.reading.observation import ColumnEvidence
+from pipelines.reading.evidence import Evidence, evidence, of_column
+from pipelines.reading.json_lines import Values, read_json
+from pipelines.reading.observation import ColumnEvidence, of_times
 from pipelines.reading.parquet_files import read_parquet, scalar_text
 from pipelines.reading.reasons import REJECTED_SCHEMA, Reason
 from pipelines.reading.sources import Format, SourceFile
 from pipelines.reading.typed import object_text, type_bytes, type_declared, type_objects
-from pipelines.reading.values import Codes, Column, code_of, no_codes, reason_of, trimmed, true_at
+from pipelines.reading.values import (
+    NOTHING,
+    Codes,
+    Column,
+    code_of,
+    no_codes,
+    reason_of,
+    trimmed,
+    true_at,
+)
 
 TIME_LIMIT = 2**62
 """Microseconds from the epoch, to either side, that a time may have (146,000 years)."""
@@ -62,15 +67,6 @@ class Rows:
     """By column, values that do not fit it: each costs its event, or is left NULL."""
 
 
-class AllRows(NamedTuple):
-    """All rows of some files."""
-
-    good: pa.Table
-    rejected: pa.Table
-    empty: Mapping[str, int]
-    """By column, values that do not fit it and are left NULL, because no query reads them."""
-
-
 def read_file(
     file: SourceFile,
     schema: pa.Schema,
@@ -78,9 +74,12 @@ def read_file(
     read: frozenset[str] | None = None,
     crew: Crew | None = None,
     seen: list[Evidence] | None = None,
+    *,
+    founded: bool = False,
 ) -> Iterator[Rows]:
     """The rows of one file, in bounded memory; a crew types several chunks at once. What `evidence` finds in the file is appended
-    to `seen` as it is read.
+    to `seen` as it is read; where the schema is `founded`, it comes of the beginning of this very file, and what is as it says need not
+    be looked at again: the evidence is another then, and what is decided by it is not.
 
     Good rows have exactly the columns and types of `schema` (NULL where the file lacks a column; a column that
     `schema` lacks is left out); rejected rows have `REJECTED_SCHEMA`, in the order of the file. A value that does not
@@ -93,15 +92,19 @@ def read_file(
         seen.append(evidence(file, options))
 
     def sorted_out(chunk: Chunk, _: Progress) -> tuple[Rows, Evidence]:
-        found: Sequence[ColumnEvidence] = ()
+        columns = {field.name: _column(chunk, field, file.format, options) for field in schema}
+        found: Iterable[ColumnEvidence] = ()
         if seen is not None and file.format is not Format.PARQUET:
-            found = of_chunk(chunk, file.format, options.time_column)
-        return _sorted_out(chunk, file, schema, options, judged), Evidence(tuple(found))
+            told = columns if founded else {}
+            found = (_evidence(name, chunk.columns[name], told.get(name), options) for name in chunk.columns)
+        return _sorted_out(chunk, columns, file, schema, options, judged), Evidence(tuple(found))
 
     try:
         # One without records has names of columns, which whoever looks at those wants.
-        chunks = (one for one in _chunks(file, crew) if len(one.numbers) or one.broken or seen is not None)
-        for rows, found in crew.each(Piece(partial(sorted_out, chunk)) for chunk in chunks):
+        expected = _expected(schema, file.format, options) if founded or seen is None else NOTHING
+        chunks = _chunks(file, crew, expected)
+        some = (one for one in chunks if len(one.numbers) or one.broken or seen is not None)
+        for rows, found in crew.each(Piece(partial(sorted_out, chunk)) for chunk in some):
             if seen is not None:
                 seen.append(found)
             yield rows
@@ -111,49 +114,39 @@ def read_file(
         yield Rows(_no_rows(schema), _rejected([row]), np.empty(0, np.int64), {})
 
 
-def read_all(
-    files: Sequence[SourceFile],
-    columns: pa.Schema | None,
-    options: ColumnOptions,
-    read: frozenset[str] | None = None,
-    numeric: Collection[str] = (),
-    crew: Crew | None = None,
-) -> AllRows:
-    """Read all files; duplicates of an earlier event, as `options` tells them, are rejected.
-
-    `columns` is a schema as of `infer_columns`; None infers it (with `numeric`). To reject the same rows as an ingest does, give all
-    columns, and those that its queries read.
-    """
-    schema = infer_columns(files, options, numeric) if columns is None else columns
-    good: list[pa.RecordBatch] = []
-    rejected: list[pa.RecordBatch] = []
-    places: list[tuple[str, Numbers]] = []
-    empty: Counter[str] = Counter()
-    for file in files:
-        for rows in read_file(file, schema, options, read, crew):
-            good.append(rows.good)
-            rejected.append(rows.rejected)
-            places.append((file.name, rows.numbers))
-            if read is not None:
-                empty.update(
-                    {name: many for name, many in rows.faults.items() if not options.judges(name, read)}
-                )
-    table = pa.Table.from_batches(good, schema)
-    refused = pa.Table.from_batches(rejected, REJECTED_SCHEMA)
-    if options.unique and all(name in schema.names for name in options.unique):
-        table, twice = first_of_each(table, options.unique, places)
-        refused = pa.concat_tables([refused, twice])
-    return AllRows(table, refused, empty)
+def _evidence(
+    name: str, values: pa.Array | Sequence[object] | Values, read: Column | None, options: ColumnOptions
+) -> ColumnEvidence:
+    """Evidence of some values, of which is known what they read as, unless `read` is None."""
+    given = values.array if isinstance(values, Values) else values
+    all_read = read is not None and read.codes is None and pa.types.is_temporal(read.values.type)
+    if (
+        read is not None
+        and all_read
+        and isinstance(given, pa.Array)
+        and given.type in (pa.binary(), pa.string())
+    ):
+        return of_times(name, read.values)
+    return of_column(name, values, options.time_column)
 
 
-def _chunks(file: SourceFile, crew: Crew) -> Iterator[Chunk]:
+def _chunks(file: SourceFile, crew: Crew, expected: Mapping[str, pa.DataType]) -> Iterator[Chunk]:
     match file.format:
         case Format.CSV:
-            return read_csv(file.path, crew=crew)
+            return read_csv(file.path, crew=crew, expected=expected)
         case Format.JSON:
-            return read_json(file.path, crew=crew)
+            return read_json(file.path, crew=crew, expected=expected)
         case Format.PARQUET:
             return read_parquet(file.path, constants=file.constants)
+
+
+def _expected(schema: pa.Schema, form: Format, options: ColumnOptions) -> Mapping[str, pa.DataType]:
+    """What Arrow may make of values at once. A time of a CSV file that is refused is shown as it is written."""
+    if form is Format.CSV:
+        numbers = (field for field in schema if field.type in (pa.int64(), pa.float64()))
+        return {field.name: field.type for field in numbers if field.name != options.time_column}
+    plain = pa.int64(), pa.float64(), pa.bool_()
+    return {field.name: field.type if field.type in plain else pa.string() for field in schema}
 
 
 def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
@@ -169,12 +162,16 @@ def _rejected(rows: Sequence[tuple[str, int | None, str | None, str, str]]) -> p
 
 
 def _sorted_out(
-    chunk: Chunk, file: SourceFile, schema: pa.Schema, options: ColumnOptions, judged: frozenset[str]
+    chunk: Chunk,
+    columns: Mapping[str, Column],
+    file: SourceFile,
+    schema: pa.Schema,
+    options: ColumnOptions,
+    judged: frozenset[str],
 ) -> Rows:
-    """Type the columns of a chunk and part its rows."""
+    """Part the rows of a chunk, whose columns are typed."""
     if not schema.names:
         return _without_columns(chunk, file, schema, options)
-    columns = {field.name: _column(chunk, field, file.format, options) for field in schema}
     blamed = [column.codes if name in judged else None for name, column in columns.items()]
     codes, guilty = _first_problems(blamed, len(chunk.numbers))
     kept = codes == 0

@@ -57,7 +57,9 @@ def _is_utf8(value: bytes | None) -> bool:
 
 
 def type_bytes(values: pa.Array, wanted: pa.DataType, clock: Clock = ISO) -> Column:
-    """Bytes of a CSV column as `wanted`."""
+    """Bytes of a CSV column as `wanted`, or values that were parsed as such at once."""
+    if values.type == wanted and not pa.types.is_binary(wanted):
+        return Column(values)
     texts = utf8_texts(values)
     return _with_code(_parsed(texts, wanted, clock), _newly_null(values, texts), Reason.INVALID_UTF8)
 

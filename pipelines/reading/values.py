@@ -8,8 +8,10 @@ Not numbers: `1_000`, `1,000`, `0x1F`, `NaN`, `inf`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal, Inexact, InvalidOperation
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +34,14 @@ TIMESTAMP_TEXT = (
 )
 TOO_FINE_TEXT = r"\.[0-9]{6}[0-9]*[1-9][0-9]*"
 
+FIRST = 64
+"""Values that are tried before all are."""
+
 Codes = npt.NDArray[np.uint8]
 """A code a value: 0 = fits, else 1 + the place of its reason in `Reason`."""
+
+NOTHING: Mapping[str, pa.DataType] = MappingProxyType({})
+"""No column is expected to have a type."""
 
 _REASONS = tuple(Reason)
 
@@ -98,21 +106,21 @@ def _whole_column(texts: pa.Array, wanted: pa.DataType) -> pa.Array | None:
         return None
     if pa.types.is_int64(wanted) and has_hexadecimal(texts):
         return None
-    if (
-        pa.types.is_float64(wanted)
-        and not pc.all(pc.is_finite(values)).as_py()
-        and len(values) > values.null_count
-    ):
-        return None
-    return values
+    return None if pa.types.is_float64(wanted) and not all_finite(values) else values
+
+
+def all_finite(values: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether no double is NaN or infinite; NULL is neither."""
+    return pc.all(pc.is_finite(values)).as_py() is not False
 
 
 def _whole_timestamps(texts: pa.Array) -> pa.Array:
-    """All naive, or all with a zone; raises `ArrowInvalid` if neither."""
+    """All naive, or all with a zone; raises `ArrowInvalid` if neither. The first ones tell, as Arrow is slow to give up."""
     try:
-        return pc.cast(pc.cast(texts, pa.timestamp("us")), TIMESTAMP)
+        pc.cast(texts[:FIRST], pa.timestamp("us"))
     except pa.ArrowInvalid:
         return pc.cast(texts, TIMESTAMP)
+    return pc.cast(pc.cast(texts, pa.timestamp("us")), TIMESTAMP)
 
 
 def has_hexadecimal(texts: pa.Array) -> bool:
@@ -124,6 +132,15 @@ def has_hexadecimal(texts: pa.Array) -> bool:
     offsets = np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
     part = content[offsets[0] : offsets[-1]].tobytes()
     return b"x" in part or b"X" in part
+
+
+def may_have_hexadecimal(data: bytes) -> bool:
+    """Whether an `x` follows a zero anywhere."""
+    if b"x" not in data and b"X" not in data:
+        return False
+    content = np.frombuffer(data, dtype=np.uint8)
+    places = np.flatnonzero((content[1:] | 0x20) == ord("x"))
+    return bool(np.any(content[places] == ord("0")))
 
 
 def _per_value(texts: pa.Array, wanted: pa.DataType) -> Column:

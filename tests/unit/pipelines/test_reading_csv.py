@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -351,7 +352,7 @@ def test_rows_in_are_good_plus_rejected(tmp_path_factory, rows, ending, size, cl
     numbers: list[int] = []
     rejected: list[tuple[int, str]] = []
     with pytest.MonkeyPatch.context() as patch, Crew(threads) as crew:
-        patch.setattr("pipelines.reading.rows.read_csv", lambda path, crew: read_csv(path, size, crew))
+        patch.setattr("pipelines.reading.rows.read_csv", partial(read_csv, block_bytes=size))
         for found in read_file(file, schema, TICK, crew=crew):
             good += [tuple(row.values()) for row in found.good.to_pylist()]
             numbers += found.numbers.tolist()
@@ -386,7 +387,7 @@ def test_any_bytes_are_read_without_failing(tmp_path_factory, content: bytes, si
     (file,) = discover(folder)
     schema = pa.schema([("t", pa.int64()), ("v", pa.float64())])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pipelines.reading.rows.read_csv", lambda path, crew: read_csv(path, size, crew))
+        patch.setattr("pipelines.reading.rows.read_csv", partial(read_csv, block_bytes=size))
         numbers = [
             n for found in read_file(file, schema, TICK) for n in found.rejected["row_number"].to_pylist()
         ]

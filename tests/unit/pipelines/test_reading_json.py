@@ -172,7 +172,7 @@ def test_what_arrow_parses_is_what_python_parses(tmp_path_factory, asked, size, 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_lines, "BLOCK_BYTES", size)
-        patch.setattr(read_json, "__defaults__", (size, None))
+        patch.setattr(read_json, "__defaults__", (size, None, {}))
         try:
             found = seen()
         except StreamError as error:
