@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import sys
 from collections.abc import Sequence
 
@@ -109,6 +110,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # (DuckDB, which `query` uses, would report what it then finds left over.)
         atexit.register(gc.freeze)
         gc.set_threshold(100_000, 20, 100)
+        # Nor must Linux make huge pages for arrays, which live for a moment: where memory is in pieces, that took a third of a run.
+        os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
+        os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")  # Arrow's
     ours = arguments is None and "ui" not in sys.argv[1:3]
     if ours:
         hear_signals()

@@ -183,7 +183,7 @@ def _parse(data: bytes, header: Header, expected: Mapping[str, pa.DataType] = NO
     if not data:
         return pa.Table.from_batches([], pa.schema(kinds))
     return pa_csv.read_csv(
-        io.BytesIO(data),
+        pa.BufferReader(data),
         # More than the data, so that Arrow does not cut a record with line ends in quotes.
         read_options=pa_csv.ReadOptions(
             column_names=list(header.names), block_size=len(data) + 1, use_threads=False

@@ -6,7 +6,6 @@ Python parses line by line. What comes out is the same.
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -125,48 +124,51 @@ def _chunk(
     lines: Lines, expected: Mapping[str, pa.DataType], times: set[str], _: Progress
 ) -> tuple[Chunk, int]:
     """A block as a chunk, its lines numbered from 1, and how many they are."""
-    data = _objects(lines)
-    table = None if data is None else _plain(data, expected, times)
+    data, count = _objects(lines)
+    table = _plain(data, count, expected, times) if count else None
     if table is None:
         return _by_line(lines.all), len(lines.all)
     columns = {name: Values(_whole(table.column(name)), name, lines) for name in table.column_names}
-    places = np.arange(1, 1 + table.num_rows, dtype=np.int64)
-    return Chunk(places, columns, (), lambda place: shown(lines[place])), table.num_rows
+    places = np.arange(1, 1 + count, dtype=np.int64)
+    return Chunk(places, columns, (), lambda place: shown(lines[place])), count
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _objects(lines: Lines) -> bytes | None:
-    """The block, if each of its lines is one object without another in it, and no line is blank; else None.
+def _objects(lines: Lines) -> tuple[bytes, int]:
+    """The block and how many lines it has, if each is one object without another in it, and none is blank; else no lines.
 
     As a line begins and ends with its braces, none goes on in the next.
     """
-    bare = lines.block.strip()
-    if _are_objects(bare):
-        return bare
+    if count := _count_objects(lines.block):
+        return lines.block, count
     joined = b"\n".join(lines.all)
-    return joined if _are_objects(joined) else None
+    return joined, _count_objects(joined)
 
 
-def _are_objects(data: bytes) -> bool:
-    if data[:1] != b"{" or data[-1:] != b"}" or b"[" in data:
-        return False
-    content = np.frombuffer(data, dtype=np.uint8)
+def _count_objects(data: bytes) -> int:
+    """How many objects stand a line each, and nothing else does; else 0."""
+    length = len(data) - data.endswith(b"\n")
+    if not data.startswith(b"{") or data[length - 1 : length] != b"}" or b"[" in data:
+        return 0
+    content = np.frombuffer(data, dtype=np.uint8, count=length)
     ends = np.flatnonzero(content == _END)
     outside = (content[ends - 1] == _CLOSING) & (content[ends + 1] == _OPENING)
-    return bool(outside.all()) and np.count_nonzero(content == _OPENING) == len(ends) + 1
+    count = len(ends) + 1
+    return count if outside.all() and np.count_nonzero(content == _OPENING) == count else 0
 
 
-def _plain(data: bytes, expected: Mapping[str, pa.DataType], times: set[str]) -> pa.Table | None:
+def _plain(data: bytes, count: int, expected: Mapping[str, pa.DataType], times: set[str]) -> pa.Table | None:
     """Objects as Arrow parses them; None where that might not be what Python makes of them.
 
     Strings that Arrow takes for times are parsed once more, for how they are written would be lost; `times` remembers their names.
     """
     try:
-        data.decode("utf-8")
-        names = list(_row(data.partition(b"\n")[0]))
+        if not data.isascii():
+            data.decode("utf-8")
+        names = list(_row(data[: data.find(b"\n")] if count > 1 else data))
         table = _as_expected(data, expected)
         if table is None:
             table = _parsed(data, {name: pa.string() for name in names if name in times})
@@ -176,7 +178,7 @@ def _plain(data: bytes, expected: Mapping[str, pa.DataType], times: set[str]) ->
             table = _parsed(data, kinds)
     except (_BrokenLineError, UnicodeError, pa.ArrowInvalid):
         return None
-    if table.num_rows != data.count(b"\n") + 1 or not {field.type for field in table.schema} <= _PLAIN:
+    if table.num_rows != count or not {field.type for field in table.schema} <= _PLAIN:
         return None
     if not all(map(_exact, table.columns)):
         return None
@@ -196,7 +198,7 @@ def _as_expected(data: bytes, expected: Mapping[str, pa.DataType]) -> pa.Table |
 def _parsed(data: bytes, kinds: Mapping[str, pa.DataType]) -> pa.Table:
     """Columns in order of their first appearance, but first those whose kinds are said."""
     return pa_json.read_json(
-        io.BytesIO(data),
+        pa.BufferReader(data),
         read_options=pa_json.ReadOptions(use_threads=False, block_size=len(data) + 1),
         parse_options=pa_json.ParseOptions(explicit_schema=pa.schema(kinds)),
     )

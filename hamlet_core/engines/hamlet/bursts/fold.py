@@ -33,6 +33,10 @@ class Done(NamedTuple):
     matched: int
 
 
+DENSE = 4
+"""Cells of a table for each pair in it, up to which it is quicker than sorting."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Rows of results of one window specification: `first:stop` of the numbered rows of a class."""
@@ -107,7 +111,11 @@ def burst_jobs(events: ClassEvents, specs: Sequence[WindowSpec], only: Wanted | 
 
 
 def numbered_rows(number: int, index: Whole, group: Whole) -> tuple[Rows, Whole]:
-    """A row for each distinct pair of window and group, from a number on, and the place of each given pair among them."""
+    """A row for each distinct pair of window and group, from a number on, by group and window, and the place of each given pair among
+    them.
+    """
+    if len(index) and _cells(index, group) <= DENSE * len(index):
+        return _numbered_cells(number, index, group)
     order = np.lexsort((index, group))
     new = np.ones(len(order), np.bool_)
     new[1:] = (np.diff(group[order]) != 0) | (np.diff(index[order]) != 0)
@@ -115,6 +123,22 @@ def numbered_rows(number: int, index: Whole, group: Whole) -> tuple[Rows, Whole]
     row[order] = np.cumsum(new) - 1
     heads = order[new]
     return Rows(number, index[heads], group[heads]), row
+
+
+def _cells(index: Whole, group: Whole) -> int:
+    """Pairs of any window and any group that there may be."""
+    return (int(index.max()) - int(index.min()) + 1) * (int(group.max()) + 1)
+
+
+def _numbered_cells(number: int, index: Whole, group: Whole) -> tuple[Rows, Whole]:
+    """As `numbered_rows`, without sorting."""
+    first = index.min()
+    windows = index.max() - first + 1
+    cell = group * windows + (index - first)
+    there = np.zeros(_cells(index, group), np.bool_)
+    there[cell] = True
+    found = np.flatnonzero(there)
+    return Rows(number, found % windows + first, found // windows), (np.cumsum(there) - 1)[cell]
 
 
 def burst_program(

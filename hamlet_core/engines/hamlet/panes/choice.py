@@ -18,7 +18,6 @@ from hamlet_core.engines.hamlet.accumulators import Accumulator
 from hamlet_core.engines.hamlet.equal_states import Place
 from hamlet_core.engines.hamlet.input.frame import DEAD
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents
-from hamlet_core.engines.hamlet.panes.fold import Panes
 from hamlet_core.engines.hamlet.panes.maps import Outline, bases_of, outline
 
 
@@ -88,7 +87,8 @@ def sample_bursts(events: ClassEvents) -> Bursts:
 def panes_cost_less(
     accumulators: Sequence[Accumulator],
     found: Bursts,
-    panes: Panes,
+    borders: int,
+    windows: int,
     slots: int,
     prices: Prices,
     *,
@@ -97,17 +97,16 @@ def panes_cost_less(
 ) -> bool:
     """Whether pane maps cost less than lanes in so many slots, for accumulators of one specification that have maps.
 
+    Both ways cut bursts where a window begins or ends, which is where one of so many panes does.
     `alone` says whether no other accumulator of the pass keeps its lanes, `equal` which positions share theirs: that is
     found out only where it matters, for shared lanes cost no more than lanes of one's own.
     """
-    # Both ways cut bursts where a window begins or ends, which is where a pane does.
-    borders = len(panes.tasks.first)
     joined = borders * join_cost([outline(accumulator) for accumulator in accumulators], prices)
     joined += 0.0 if alone else sum(found.of(name, borders) for name in found.share) * BURST
 
     def by_lanes(equal: Callable[[Sequence[Accumulator]], Mapping[Place, Place]]) -> float:
         lanes = _Lanes.of(accumulators, slots, equal)
-        return lanes.cost(found, borders, prices) + len(panes.tasks.row) * lanes.numbers * prices.window
+        return lanes.cost(found, borders, prices) + windows * lanes.numbers * prices.window
 
     if joined >= by_lanes(each_its_own):
         return False

@@ -39,11 +39,18 @@ class Panes:
         return int((self.tasks.window_last - self.tasks.window_first).max(initial=1))
 
 
-def panes_of(events: ClassEvents, jobs: BurstJobs, spec: int) -> Panes:
-    """Cut the partitions into panes for one of the specifications of the jobs."""
-    windows, bounds = jobs.specs[spec], events.partitioning.bounds
+def pane_bounds(events: ClassEvents, windows: WindowSpec) -> tuple[Any, Any]:
+    """Where the panes of these windows begin and end, by partition: (first, last) events."""
     length = gcd(windows.within, windows.slide)
-    _, _, first, last = windows_of(events.events.time, bounds, WindowSpec(length, length, windows.origin))
+    _, _, first, last = windows_of(
+        events.events.time, events.partitioning.bounds, WindowSpec(length, length, windows.origin)
+    )
+    return first, last
+
+
+def panes_of(events: ClassEvents, jobs: BurstJobs, spec: int, bounds: tuple[Any, Any]) -> Panes:
+    """The panes of one of the specifications of the jobs, of which `bounds` are known."""
+    first, last = bounds
     own, rows = jobs.own(spec), jobs.rows[spec]
     tasks = Tasks(
         first,

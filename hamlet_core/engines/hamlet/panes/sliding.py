@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import gcd
 from typing import Any
 
 from hamlet_core.engines.hamlet.accumulators import Accumulator
@@ -20,7 +21,14 @@ from hamlet_core.engines.hamlet.panes.choice import (
     panes_cost_less,
     sample_bursts,
 )
-from hamlet_core.engines.hamlet.panes.fold import PanePlan, Panes, fold_panes, panes_of, plan_panes
+from hamlet_core.engines.hamlet.panes.fold import (
+    PanePlan,
+    Panes,
+    fold_panes,
+    pane_bounds,
+    panes_of,
+    plan_panes,
+)
 from hamlet_core.engines.hamlet.panes.maps import has_map
 
 
@@ -38,15 +46,26 @@ class Sliding:
     """Equal totals of different accumulators are folded once."""
     plans: dict[Any, PanePlan] = field(default_factory=dict)
     chosen: dict[Any, dict[int, list[int]]] = field(default_factory=dict)
+    cut: dict[tuple[int, int], tuple[Any, Any]] = field(default_factory=dict)
+    panes: dict[int, Panes] = field(default_factory=dict)
+    """By specification, of those that are folded so."""
 
     @cached_property
-    def panes(self) -> dict[int, Panes]:
-        """By specification whose windows overlap, or, where there are no windows, may overlap."""
-        return {
-            spec: panes_of(self.events, self.jobs, spec)
+    def overlapping(self) -> tuple[int, ...]:
+        """The specifications whose windows overlap, or, where there are no windows, may overlap."""
+        return tuple(
+            spec
             for spec, (windows, slots) in enumerate(zip(self.jobs.specs, self.jobs.slots, strict=True))
             if slots > 1 or (not len(self.jobs.row) and windows.slide < windows.within)
-        }
+        )
+
+    def bounds(self, spec: int) -> tuple[Any, Any]:
+        """Where the panes of a specification begin and end; several of them may have the same."""
+        windows = self.jobs.specs[spec]
+        key = gcd(windows.within, windows.slide), windows.origin
+        if key not in self.cut:
+            self.cut[key] = pane_bounds(self.events, windows)
+        return self.cut[key]
 
     @cached_property
     def bursts(self) -> Bursts:
@@ -57,7 +76,7 @@ class Sliding:
         self, accumulators: Sequence[Accumulator], specs: Sequence[int], prices: Prices = PRICES
     ) -> dict[int, list[int]]:
         """By specification: places of the accumulators that pane maps fold; the rest keeps lanes."""
-        if self.windows in {"lanes", "apart"} or not self.panes:
+        if self.windows in {"lanes", "apart"} or not self.overlapping:
             return {}
         key = prices, tuple(accumulator.key for accumulator in accumulators)
         if key not in self.chosen:
@@ -68,7 +87,7 @@ class Sliding:
         self, accumulators: Sequence[Accumulator], specs: Sequence[int], prices: Prices
     ) -> dict[int, list[int]]:
         chosen = {}
-        for spec in self.panes:
+        for spec in self.overlapping:
             own = [
                 place
                 for place, accumulator in enumerate(accumulators)
@@ -85,7 +104,8 @@ class Sliding:
         return panes_cost_less(
             chosen,
             self.bursts,
-            self.panes[spec],
+            len(self.bounds(spec)[0]),
+            len(self.jobs.row[self.jobs.own(spec)]),
             self.jobs.slots[spec],
             prices,
             alone=alone,
@@ -111,6 +131,8 @@ class Sliding:
         key = spec, tuple(accumulator.key for accumulator in accumulators)
         if key not in self.plans:
             self.plans[key] = plan_panes(accumulators, self.events, share=self.share)
+        if spec not in self.panes:
+            self.panes[spec] = panes_of(self.events, self.jobs, spec, self.bounds(spec))
         return fold_panes(
             self.plans[key], self.panes[spec], self.events, values, arithmetic, closed_form=closed_form
         )

@@ -170,20 +170,19 @@ def test_who_shares_lanes_is_asked_only_where_it_decides(monkeypatch):
     asked, chosen = [], []
     choose = sliding.panes_cost_less
 
-    def beside_all_costs(accumulators, found, panes, slots, prices, *, alone, equal):
+    def beside_all_costs(accumulators, found, borders, windows, slots, prices, *, alone, equal):
         looked = []
         less = choose(
-            accumulators, found, panes, slots, prices, alone=alone,
+            accumulators, found, borders, windows, slots, prices, alone=alone,
             equal=lambda own: looked.append(own) or equal(own),
         )  # fmt: skip
-        borders = len(panes.tasks.first)
         joined = borders * choice.join_cost([outline(one) for one in accumulators], prices)
         joined += 0.0 if alone else sum(found.of(name, borders) for name in found.share) * choice.BURST
         bases = [basis for one in accumulators for basis in bases_of(one)]
         rows, lanes = choice._Lanes.of(bases, 1, equal), choice._Lanes.of(accumulators, slots, equal)
-        windows = len(panes.tasks.row) * lanes.numbers * prices.window
+        begun = windows * lanes.numbers * prices.window
         by_panes = joined + rows.cost(found, borders, prices)
-        assert less == (by_panes < lanes.cost(found, borders, prices) + windows)
+        assert less == (by_panes < lanes.cost(found, borders, prices) + begun)
         asked.append(bool(looked))
         chosen.append(less)
         return less
