@@ -315,7 +315,7 @@ def _fold(
     options: Options,
 ) -> Folded:
     check_queries(options.engine, meaning.queries, text)
-    stream, specs = _encoded(meaning, text, events, schema)
+    stream, specs = _encoded(meaning, text, events, schema, options.at_once)
     return fold_stream(meaning, text, stream, specs, options)
 
 
@@ -434,6 +434,7 @@ def _encoded(
     text: str,
     events: Events,
     schema: EventSchema,
+    threads: int = 1,
 ) -> tuple[Stream, list[WindowSpec]]:
     """The events that the queries read, their columns checked, and the window of each query in ticks."""
     check_schema(schema)
@@ -443,7 +444,7 @@ def _encoded(
     for one in meaning.queries:
         check_types(one, kinds, text)
     table = read(found, [*columns, schema.time, *filter(None, (schema.type, schema.sequence))])
-    stream = encode(table, schema, columns, types_read(meaning.plans))
+    stream = encode(table, schema, columns, types_read(meaning.plans), threads)
     specs: dict[tuple[int, int], WindowSpec] = {}
     for one in meaning.queries:
         if _window(one) not in specs:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet_core.errors import QueryMeaningError, StreamError
+from hamlet_core.progress import Progress
 from hamlet_core.table.arrow import Mask, numbers_of, of_numbers, of_texts
 from hamlet_core.table.columns import coded, decoded, filled, frozen, is_text, normalise, plain_type, selected
 from hamlet_core.table.kinds import Kind
@@ -26,6 +28,7 @@ from hamlet_core.table.schema import (
     table_kinds,
 )
 from hamlet_core.table.stream import Column, Stream, from_list
+from hamlet_core.threads import Crew, Piece
 
 __all__ = [
     "TIMESTAMP_TYPE",
@@ -42,6 +45,8 @@ TIMESTAMP_TYPE = pa.timestamp("us", "UTC")
 _SHOWN_ROWS = 5
 _STRIDE = 1 << 18
 """Rows that are looked at together where a copy of all would only be thrown away."""
+_MANY_ROWS = 1 << 19
+"""Rows from which on threads are begun for them."""
 _FEW_ROWS = 65_536
 """Batches of a table that are smaller on average are concatenated first."""
 
@@ -85,8 +90,11 @@ def encode(
     schema: EventSchema,
     columns: Iterable[str],
     types: frozenset[str] | None,
+    threads: int = 1,
 ) -> Stream:
     """The events of these types (None: of all), sorted by time (ties keep the input's order), with these columns.
+
+    So many threads look at batches of a large table at once.
 
     A reader is consumed batch by batch; only rows of `types` are kept. Sorted input costs no sort, and where all rows
     are kept the stream's arrays are views of the table's. Raises StreamError as `schema.table_kinds`, and E204 NULL time or type in any row, E205 NaN or infinity in a row and column
@@ -103,9 +111,18 @@ def encode(
     frame = find_frame(events.schema, schema)
     sources = find_sources(events.schema, schema, columns)
     gathering = _Gathering(frame, sources, types)
-    for column, count in _batches(events, gathering.used()):
-        gathering.add(column, count)
+    large = isinstance(events, pa.Table) and events.num_rows >= _MANY_ROWS
+    with Crew(threads if large else 1) as crew:
+        for batch in crew.each(_pieces(gathering, events)):
+            gathering.add(batch)
     return gathering.stream()
+
+
+def _pieces(gathering: _Gathering, events: pa.Table | pa.RecordBatchReader) -> Iterator[Piece[_Batch]]:
+    first = 0
+    for column, count in _batches(events, gathering.used()):
+        yield Piece(partial(gathering.looked_at, column, _Rows(first, count)))
+        first += count
 
 
 def _batches(
@@ -171,13 +188,31 @@ class _Rows:
 
 
 @dataclass(slots=True)
+class _Batch:
+    """What is kept of a batch, before its types have numbers. Mutable while it is looked at: faults are noted."""
+
+    rows: _Rows
+    names: list[str | None] = field(default_factory=list)
+    """Each type that the batch has, wanted or not."""
+    codes: npt.NDArray[np.int32] | None = None
+    """By row that is kept, the place of its type among the names; None: it is the first."""
+    times: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    values: dict[int, Any] = field(default_factory=dict)
+    sequence: Any = None
+    faults: list[tuple[int, str, str, npt.NDArray[np.int64]]] = field(default_factory=list)
+    """Column, code, what is wrong, and the numbers of the rows."""
+
+    def note(self, index: int, code: str, reason: str, bad: Mask, rows: _Rows) -> None:
+        self.faults.append((index, code, reason, rows.numbers()[bad]))
+
+
+@dataclass(slots=True)
 class _Gathering:
     """Mutable: takes batches, keeps the rows of the wanted types, and counts what is wrong."""
 
     frame: Frame
     sources: dict[str, Source]
     types: frozenset[str] | None
-    count: int = 0
     rows: list[_Rows] = field(default_factory=list)
     times: list[npt.NDArray[np.int64]] = field(default_factory=list)
     codes: list[npt.NDArray[np.int32]] = field(default_factory=list)
@@ -192,42 +227,52 @@ class _Gathering:
         special = (index for index in (frame.time, frame.type, frame.sequence) if index is not None)
         return list(dict.fromkeys([*special, *self._attributes()]))
 
-    def add(self, column: Callable[[int], Any], count: int) -> None:
+    def add(self, batch: _Batch) -> None:
         """Fold in one batch; faults are only noted, so that the error can count them all."""
-        every = _Rows(self.count, count)
-        self.count += count
-        codes, kept = self._coded(column, every)
-        times = self._column(self.frame.time, column(self.frame.time), every, required=True)
-        numbers = filled(times.cast(pa.int64()))
-        rows = _Rows(every.first, count, None if kept is None else np.flatnonzero(kept))
-        self.rows.append(rows)
-        self.codes.append(rows.of(codes))
-        self.times.append(rows.of(numbers))
+        table = np.array([*map(self._number, batch.names)], np.int32)
+        self.rows.append(batch.rows)
+        self.times.append(batch.times)
+        self.codes.append(_numbered(batch, table))
+        for index, values in batch.values.items():
+            self.values.setdefault(index, []).append(values)
+        if self.frame.sequence is not None:
+            self.sequences.append(batch.sequence)
+        for index, code, reason, rows in batch.faults:
+            self.faults.setdefault((index, code, reason), _Fault()).add(rows)
+
+    def looked_at(self, column: Callable[[int], Any], every: _Rows, _: Progress) -> _Batch:
+        """What one batch brings; changes nothing here, as batches are looked at by several threads."""
+        batch = _Batch(every)
+        codes, kept = self._coded(column, batch)
+        times = self._column(self.frame.time, column(self.frame.time), batch, required=True)
+        if kept is not None:
+            batch.rows = _Rows(every.first, every.count, np.flatnonzero(kept))
+        batch.codes = None if codes is None else batch.rows.of(codes)
+        batch.times = batch.rows.of(filled(times.cast(pa.int64())))
         keep = None if kept is None else of_numbers(kept)
         for index in self._attributes():
-            self.values.setdefault(index, []).append(self._kept(index, column(index), keep, rows))
+            batch.values[index] = self._kept(index, column(index), keep, batch)
         if self.frame.sequence is not None:
-            index = self.frame.sequence
-            self.sequences.append(self._kept(index, column(index), keep, rows))
+            batch.sequence = self._kept(self.frame.sequence, column(self.frame.sequence), keep, batch)
+        return batch
 
-    def _coded(self, column: Callable[[int], Any], rows: _Rows) -> tuple[npt.NDArray[np.int32], Mask | None]:
-        """The number in `names` of each row's type, -1 for a type that is not wanted; where there is none (None: nowhere)."""
+    def _coded(
+        self, column: Callable[[int], Any], batch: _Batch
+    ) -> tuple[npt.NDArray[np.int32] | None, Mask | None]:
+        """The place of each row's type among the names of the batch, and which rows are kept (None: all)."""
+        rows = batch.rows
         if self.frame.type is None:
-            number = self._number(self.frame.type_value)
-            codes = np.full(rows.count, number, np.int32)
-            return codes, None if number >= 0 else codes >= 0
+            batch.names = [self.frame.type_value]
+            return None, None if self._wanted(self.frame.type_value) else np.zeros(rows.count, np.bool_)
         labels = self._labels(column(self.frame.type))
         if labels.null_count:
-            self._note(self.frame.type, "E204", _NULL, numbers_of(labels.is_null()), rows)
-        table = np.array([*map(self._number, labels.dictionary.to_pylist()), -1], np.int32)
-        codes = filled(labels.indices, len(table) - 1)
-        same = int(np.argmin(table == np.arange(len(table))))  # names up to here keep their numbers
-        if len(codes) and not labels.null_count and int(codes.max()) < same:
+            batch.note(self.frame.type, "E204", _NULL, numbers_of(labels.is_null()), rows)
+        batch.names = labels.dictionary.to_pylist()
+        codes = filled(labels.indices, len(batch.names))
+        wanted = np.array([*map(self._wanted, batch.names), False])
+        if not labels.null_count and wanted[:-1].all():
             return codes, None
-        codes = _renumbered(codes, table)
-        if not labels.null_count and len(table) > 1 and table[:-1].min() >= 0:
-            return codes, None
-        kept = codes >= 0
+        kept = _renumbered(codes, wanted)
         return codes, None if kept.all() else kept
 
     def _labels(self, array: Any) -> Any:
@@ -241,9 +286,11 @@ class _Gathering:
 
         return pc.dictionary_encode(labels)
 
+    def _wanted(self, name: str | None) -> bool:
+        return name is not None and (self.types is None or name in self.types)
+
     def _number(self, name: str | None) -> int:
-        wanted = name is not None and (self.types is None or name in self.types)
-        return self.names.setdefault(str(name), len(self.names)) if wanted else -1
+        return self.names.setdefault(str(name), len(self.names)) if self._wanted(name) else -1
 
     def _attributes(self) -> Iterator[int]:
         """The columns to keep beside time and type, each once."""
@@ -252,21 +299,18 @@ class _Gathering:
             if index is not None and index not in special:
                 yield index
 
-    def _kept(self, index: int, array: Any, keep: Any | None, rows: _Rows) -> Any:
+    def _kept(self, index: int, array: Any, keep: Any | None, batch: _Batch) -> Any:
         values = array if keep is None else selected(array, keep)
-        return coded(values) if is_text(plain_type(array.type)) else self._column(index, values, rows)
+        return coded(values) if is_text(plain_type(array.type)) else self._column(index, values, batch)
 
-    def _column(self, index: int, array: Any, rows: _Rows, *, required: bool = False) -> Any:
+    def _column(self, index: int, array: Any, batch: _Batch, *, required: bool = False) -> Any:
         normal = normalise(array)
         if required and normal.array.null_count:
-            self._note(index, "E204", _NULL, numbers_of(normal.array.is_null()), rows)
+            batch.note(index, "E204", _NULL, numbers_of(normal.array.is_null()), batch.rows)
         if normal.bad is not None and normal.bad.any():
             code = "E205" if pa.types.is_floating(normal.array.type) else "E206"
-            self._note(index, code, normal.reason, normal.bad, rows)
+            batch.note(index, code, normal.reason, normal.bad, batch.rows)
         return normal.array
-
-    def _note(self, index: int, code: str, reason: str, bad: Mask, rows: _Rows) -> None:
-        self.faults.setdefault((index, code, reason), _Fault()).add(rows.numbers()[bad])
 
     def stream(self) -> Stream:
         """What was gathered, sorted; raises the first fault (by code, then column)."""
@@ -346,9 +390,21 @@ def _ascending(times: npt.NDArray[np.int64], compared: np.ufunc) -> bool:
     )
 
 
-def _renumbered(codes: npt.NDArray[np.int32], table: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+def _numbered(batch: _Batch, table: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """By row that is kept, the number of its type."""
+    codes = batch.codes
+    if codes is None:
+        count = batch.rows.count if batch.rows.kept is None else len(batch.rows.kept)
+        return np.full(count, table[0], np.int32)
+    same = int(
+        np.argmin(np.append(table, -1) == np.arange(len(table) + 1))
+    )  # types up to here have their numbers
+    return codes if not len(codes) or int(codes.max()) < same else _renumbered(codes, table)
+
+
+def _renumbered(codes: npt.NDArray[np.int32], table: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """`table[codes]`, block by block: NumPy makes wide indices of what it is given."""
-    found = np.empty(len(codes), np.int32)
+    found = np.empty(len(codes), table.dtype)
     for first in range(0, len(codes), _STRIDE):
         found[first : first + _STRIDE] = table[codes[first : first + _STRIDE]]
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import math
 import pickle
 import random
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hamlet_core.errors import QueryMeaningError, StreamError
+from hamlet_core.table import encode as encoding
 from hamlet_core.table.encode import TIME_UNITS, Column, EventSchema, Stream, encode, table_kinds, ticks
 from hamlet_core.table.kinds import Kind
 
@@ -616,3 +618,35 @@ def test_a_stream_knows_whether_events_have_one_time(times: list[int], *, tied: 
     assert pickle.loads(pickle.dumps(stream)).tied == tied
     twice = [time for time in times for _ in range(2)]
     assert replace(stream, time=np.array(twice, np.int64)).tied == bool(times)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Types are numbered as they appear, and faults counted, batch after batch, whoever looks at them first."""
+    monkeypatch.setattr(encoding, "_MANY_ROWS", 0)
+    monkeypatch.setattr(encoding, "_FEW_ROWS", 1)
+    draw = random.Random(seed)
+    batches = [
+        pa.record_batch(
+            {
+                "time": pa.array(draw.choices(range(50), k=rows), pa.int64()),
+                "type": pa.array(draw.choices("ABCDE"[draw.randrange(4) :], k=rows)),
+                "v": pa.array(draw.choices([1.5, None, math.nan if seed % 2 else 2.0], k=rows), pa.float64()),
+                "k": pa.array(draw.choices(["x", "é", None], k=rows), pa.string()),
+            }
+        )
+        for rows in draw.choices(range(1, 40), k=30)
+    ]
+    table = pa.Table.from_batches(batches)
+    types = draw.choice([None, frozenset("ACE"), frozenset("Z")])
+
+    def found(threads: int) -> object:
+        try:
+            stream = encode(table, EventSchema(), ["v", "k", "type"], types, threads)
+        except StreamError as error:
+            return str(error)
+        values = {name: list(column.values) for name, column in stream.columns.items()}
+        rows = stream.row_numbers.tolist()
+        return stream.time.tolist(), stream.type_codes.tolist(), stream.type_names, rows, values
+
+    assert repr(found(3)) == repr(found(1))
