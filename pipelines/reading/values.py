@@ -85,7 +85,7 @@ def parse_texts(texts: pa.Array, wanted: pa.DataType) -> Column:
     if pa.types.is_string(wanted):
         return Column(texts)
     fast = _whole_column(texts, wanted)
-    return Column(fast) if fast is not None else _per_value(texts, wanted)
+    return Column(fast) if fast is not None else _per_text(texts, wanted)
 
 
 def trimmed(texts: pa.Array) -> pa.Array:
@@ -141,6 +141,18 @@ def may_have_hexadecimal(data: bytes) -> bool:
     content = np.frombuffer(data, dtype=np.uint8)
     places = np.flatnonzero((content[1:] | 0x20) == ord("x"))
     return bool(np.any(content[places] == ord("0")))
+
+
+def _per_text(texts: pa.Array, wanted: pa.DataType) -> Column:
+    """Sort out each text once, where many are the same."""
+    coded = texts.dictionary_encode()
+    if 2 * len(coded.dictionary) > len(texts):
+        return _per_value(texts, wanted)
+    column = _per_value(coded.dictionary, wanted)
+    codes = None
+    if column.codes is not None:
+        codes = np.append(column.codes, np.uint8(0))[numbers_of(coded.indices.fill_null(len(column.codes)))]
+    return Column(column.values.take(coded.indices), codes)
 
 
 def _per_value(texts: pa.Array, wanted: pa.DataType) -> Column:
