@@ -7,8 +7,9 @@ Python parses line by line. What comes out is the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import BinaryIO
 
@@ -19,7 +20,7 @@ import pyarrow.json as pa_json
 
 from hamlet_core.progress import Progress
 from hamlet_core.threads import Crew, Piece, alone
-from pipelines.reading.chunks import BrokenRecord, Chunk, UnreadableFileError, shown
+from pipelines.reading.chunks import BrokenRecord, Chunk, Numbers, UnreadableFileError, shown
 from pipelines.reading.decoding import open_text
 from pipelines.reading.opening import open_file
 from pipelines.reading.reasons import Reason
@@ -31,7 +32,10 @@ _BOM = b"\xef\xbb\xbf"
 _parse = json.JSONDecoder().decode
 _EXACT = 2.0**53
 """Smaller integers are exact as doubles."""
-_END, _OPENING, _CLOSING = b"\n{}"
+_END, _OPENING, _CLOSING, _LIST = b"\n{}["
+_FEW = 8
+"""Lines of a block that are not as expected, or one of so many, are parsed by Python beside Arrow; where they are more, all are."""
+_ROW = re.compile(r"in row ([0-9]+)$")
 _PLAIN = {pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.null()}
 
 
@@ -47,12 +51,15 @@ class _BrokenLineError(ValueError):
 class Lines:
     """The lines of a block that are not blank, without blanks around them; parted when somebody asks. Mutable: remembers them."""
 
-    def __init__(self, block: bytes) -> None:
+    def __init__(self, block: bytes, parted: list[bytes] | None = None) -> None:
         self.block = block
+        self.parted = parted
 
     @cached_property
     def all(self) -> list[bytes]:
         """Each line."""
+        if self.parted is not None:
+            return self.parted
         return [bare for line in self.block.split(b"\n") if (bare := line.strip())]
 
     def __getitem__(self, place: int) -> bytes:
@@ -66,6 +73,8 @@ class Values:
     array: pa.Array
     name: str
     lines: Lines
+    odd: Mapping[int, object] = field(default_factory=dict)
+    """Place -> a value that Python has parsed; the array has NULL there."""
 
     def __getitem__(self, place: int) -> object:
         """A value as Python parses it."""
@@ -127,7 +136,7 @@ def _chunk(
     data, count = _objects(lines)
     table = _plain(data, count, expected, times) if count else None
     if table is None:
-        return _by_line(lines.all), len(lines.all)
+        return _mixed(lines.all, expected, times) or _by_line(lines.all), len(lines.all)
     columns = {name: Values(_whole(table.column(name)), name, lines) for name in table.column_names}
     places = np.arange(1, 1 + count, dtype=np.int64)
     return Chunk(places, columns, (), lambda place: shown(lines[place])), count
@@ -195,7 +204,105 @@ def _as_expected(data: bytes, expected: Mapping[str, pa.DataType]) -> pa.Table |
         return None
 
 
-def _parsed(data: bytes, kinds: Mapping[str, pa.DataType]) -> pa.Table:
+def _mixed(lines: list[bytes], expected: Mapping[str, pa.DataType], times: set[str]) -> Chunk | None:
+    """Lines few of which are not as expected: Python parses those, and Arrow the others; None if they are many."""
+    if not expected or not lines:
+        return None
+    odd = _unlike_objects(lines)
+    if not _find_odd(lines, expected, odd):
+        return None
+    table = _plain(_without(lines, odd), len(lines), expected, times)
+    if table is None and (parsed := _as_expected(_without(lines, odd), expected)) is not None:
+        odd |= _inexact(parsed)
+        table = _plain(_without(lines, odd), len(lines), expected, times)
+    if table is None:
+        return None
+    rows, broken = _parsed_rows([(place + 1, lines[place]) for place in sorted(odd)])
+    names = dict.fromkeys(name for row in rows.values() for name in row)
+    if not table.column_names or not (
+        names.keys() <= {*table.column_names} or {*table.column_names} <= {*expected}
+    ):
+        return None  # which column came first is not known
+    good = np.ones(len(lines), dtype=np.bool_)
+    good[[one.number - 1 for one in broken]] = False
+    numbers = np.flatnonzero(good) + 1
+    if broken:
+        table = table.filter(pa.array(good))
+    kept = Lines(b"", [lines[number - 1] for number in numbers.tolist()])
+    places = {int(place): rows[number] for place, number in _places(numbers, rows)}
+    columns = {
+        name: Values(
+            _whole(table.column(name)) if name in table.column_names else pa.nulls(len(numbers)),
+            name,
+            kept,
+            {place: row[name] for place, row in places.items() if row.get(name) is not None},
+        )
+        for name in dict.fromkeys((*table.column_names, *names))
+    }
+    return Chunk(numbers, columns, tuple(broken), lambda place: shown(kept[place]))
+
+
+def _unlike_objects(lines: list[bytes]) -> set[int]:
+    """Places of the lines that are not one object without another in it, or hold bytes beyond UTF-8."""
+    content = np.frombuffer(b"\n".join(lines), dtype=np.uint8)
+    ends = np.append(np.flatnonzero(content == _END), len(content))
+    starts = np.append(0, ends[:-1] + 1)
+    openings = np.searchsorted(np.flatnonzero(content == _OPENING), np.append(starts, len(content)))
+    lists = np.searchsorted(np.flatnonzero(content == _LIST), np.append(starts, len(content)))
+    alike = (content[starts] == _OPENING) & (content[ends - 1] == _CLOSING)
+    alike &= (np.diff(openings) == 1) & (np.diff(lists) == 0)
+    odd = {*np.flatnonzero(~alike).tolist()}
+    for place in np.unique(np.searchsorted(ends, np.flatnonzero(content >= 0x80))).tolist():
+        try:
+            lines[place].decode("utf-8")
+        except UnicodeDecodeError:
+            odd.add(place)
+    return odd
+
+
+def _without(lines: list[bytes], odd: Collection[int]) -> bytes:
+    """The lines, each of the odd ones as an object without keys."""
+    found = list(lines)
+    for place in odd:
+        found[place] = b"{}"
+    return b"\n".join(found)
+
+
+def _find_odd(lines: list[bytes], expected: Mapping[str, pa.DataType], odd: set[int]) -> bool:
+    """Add the places where Arrow stops; whether all are few."""
+    data, first, most = _without(lines, odd), 0, max(_FEW, len(lines) // _FEW)
+    ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == _END) + 1
+    begins = [0, *ends.tolist()]
+    while first < len(lines) and len(odd) <= most:
+        try:
+            _parsed(pa.py_buffer(data).slice(begins[first]), expected)
+            break
+        except pa.ArrowInvalid as error:
+            where = _ROW.search(str(error))
+            if where is None:
+                break  # a number of another kind, and it is not told where
+            odd.add(first + int(where[1]))
+            first += int(where[1]) + 1
+    return len(odd) <= most
+
+
+def _inexact(table: pa.Table) -> set[int]:
+    """Places of numbers that are not those that are written."""
+    found: set[int] = set()
+    for column in table.columns:
+        if not _exact(column):
+            far = pc.fill_null(pc.invert(pc.less(pc.abs(column), _EXACT)), False)
+            found.update(np.flatnonzero(far.to_numpy()).tolist())
+    return found
+
+
+def _places(numbers: Numbers, rows: Mapping[int, object]) -> Iterator[tuple[int, int]]:
+    """Where the rows of some of the numbers stand among all, and their numbers."""
+    wanted = np.array(sorted(rows), dtype=np.int64)
+    yield from zip(np.searchsorted(numbers, wanted).tolist(), wanted.tolist(), strict=True)
+
+
+def _parsed(data: bytes | pa.Buffer, kinds: Mapping[str, pa.DataType]) -> pa.Table:
     """Columns in order of their first appearance, but first those whose kinds are said."""
     return pa_json.read_json(
         pa.BufferReader(data),
@@ -212,21 +319,27 @@ def _exact(column: pa.ChunkedArray) -> bool:
 
 
 def _by_line(lines: list[bytes]) -> Chunk:
-    numbers: list[int] = []
-    rows: list[dict[str, object]] = []
+    rows, broken = _parsed_rows(list(enumerate(lines, 1)))
+    names: dict[str, None] = {}
+    for row in rows.values():
+        names.update(dict.fromkeys(row))
+    columns = {name: [row.get(name) for row in rows.values()] for name in names}
+    places = np.array(list(rows), dtype=np.int64)
+    return Chunk(places, columns, tuple(broken), lambda place: shown(lines[places[place] - 1]))
+
+
+def _parsed_rows(
+    lines: Sequence[tuple[int, bytes]],
+) -> tuple[dict[int, dict[str, object]], list[BrokenRecord]]:
+    """Objects by the numbers of their lines, and lines that are none."""
+    rows: dict[int, dict[str, object]] = {}
     broken: list[BrokenRecord] = []
-    for number, line in enumerate(lines, 1):
+    for number, line in lines:
         try:
-            rows.append(_row(line))
-            numbers.append(number)
+            rows[number] = _row(line)
         except _BrokenLineError as error:
             broken.append(BrokenRecord(number, shown(line), error.reason, error.text))
-    names: dict[str, None] = {}
-    for row in rows:
-        names.update(dict.fromkeys(row))
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    places = np.array(numbers, dtype=np.int64)
-    return Chunk(places, columns, tuple(broken), lambda place: shown(lines[numbers[place] - 1]))
+    return rows, broken
 
 
 def _row(line: bytes) -> dict[str, object]:

@@ -129,10 +129,10 @@ def of_objects(name: str, values: Sequence[object] | Values, *, written: bool) -
     """
     if isinstance(values, Values):
         strings = pa.types.is_string(values.array.type)
+        found = of_plain(name, values.array)
+        found = _only_times(found) if strings and not written else found
         return (
-            _only_times(of_texts(name, values.array))
-            if strings and not written
-            else of_plain(name, values.array)
+            found.plus(of_objects(name, list(values.odd.values()), written=written)) if values.odd else found
         )
     strings = of_texts(name, pa.array([value for value in values if type(value) is str], pa.string()))
     strings = strings if written else _only_times(strings)

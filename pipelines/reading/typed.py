@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -68,7 +68,9 @@ def type_objects(values: Sequence[object] | Values, wanted: pa.DataType, clock: 
     """Parsed JSON values as `wanted`; nested ones as JSON text."""
     if isinstance(values, Values):
         column = _of_plain(values.array, wanted, clock)
-        return type_objects(values.objects(), wanted, clock) if column is None else column
+        if column is None:
+            return type_objects(values.objects(), wanted, clock)
+        return _with(column, values.odd, wanted, clock) if values.odd else column
     kinds: set[type] = {type(value) for value in values} - {type(None)}
     if kinds <= _NATIVE.get(str(wanted), set()):
         try:
@@ -79,6 +81,20 @@ def type_objects(values: Sequence[object] | Values, wanted: pa.DataType, clock: 
             if not pa.types.is_float64(wanted) or pc.all(pc.is_finite(array)).as_py() is not False:
                 return Column(array)
     return _parsed(pa.array([object_text(value) for value in values], TEXT), wanted, clock)
+
+
+def _with(column: Column, odd: Mapping[int, object], wanted: pa.DataType, clock: Clock) -> Column:
+    """Values with others, which stand at places where there are none."""
+    others = type_objects(list(odd.values()), wanted, clock)
+    places = np.fromiter(odd, dtype=np.int64)
+    there = np.zeros(len(column.values), dtype=np.bool_)
+    there[places] = True
+    values = pc.replace_with_mask(column.values, pa.array(there), others.values)
+    if column.codes is None and others.codes is None:
+        return Column(values)
+    codes = no_codes(len(values)) if column.codes is None else column.codes.copy()
+    codes[places] = no_codes(len(places)) if others.codes is None else others.codes
+    return Column(values, codes)
 
 
 def _of_plain(values: pa.Array, wanted: pa.DataType, clock: Clock) -> Column | None:

@@ -212,3 +212,61 @@ def test_objects_without_any_key_are_rejected(tmp_path: Path, line: bytes, code:
     assert good.num_rows == 0
     rows = [(row["row_number"], row["code"], row["raw"]) for row in rejected.to_pylist()]
     assert rows == [(1, "E420", "{}"), (2, code, line.decode()), (3, "E420", "{}")]
+
+
+ODD_LINES = (
+    b'{"t": 5, "v": "long", "w": 1.5, "s": "x"}',
+    b'{"t": 6, "v": 1, "w": NaN, "s": "x"}',
+    b'{"t": 7, "v": 1, "w": 9007199254740993, "s": "x"}',
+    b'{"t": 8, "v": 1, "w": {"a": 1}, "s": "x"}',
+    b'{"t": 9, "v": 1, "w": [], "s": "x"}',
+    b'{"t": 10, "v": 1',
+    b'{"t": 11 "v": 1}',
+    b'{"t": 12, "t": 13}',
+    b"nothing",
+    b'{"t": 14, "s": "\xff"}',
+    b'{"t": "noon", "v": 1}',
+    b'{"v": 1}',
+    b'{"t": 15, "s": 5}',
+    b"{}",
+)
+
+
+@pytest.mark.parametrize("new", [b"", b'{"t": 16, "v": 1, "new": "x"}'])
+def test_python_parses_few_odd_lines_and_arrow_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new: bytes
+) -> None:
+    """What comes out is what Python makes of all of them, in their order."""
+    plain = [b'{"t": %d, "v": %d, "w": %d.5, "s": "%d"}' % ((number,) * 4) for number in range(1_000)]
+    lines = list(plain)
+    for place, odd in enumerate(filter(None, (*ODD_LINES, new))):
+        lines.insert(7 + 61 * place, odd)
+    path = tmp_path / "f.jsonl"
+    path.write_bytes(b"\n".join(lines))
+    types = pa.schema(
+        {"t": pa.int64(), "v": pa.int64(), "w": pa.float64(), "s": pa.string(), "new": pa.string()}
+    )
+
+    def found() -> tuple[list[dict[str, object]], list[dict[str, object]], dict[str, int]]:
+        good, rejected, empty = read_all(discover(path), types, TICK, frozenset({"v"}))
+        return good.to_pylist(), rejected.to_pylist(), dict(empty)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(json_lines, "_plain", lambda *_: None)
+        expected = found()
+    assert len(expected[1]) == 8
+    parsed = []
+    real = json_lines._row
+    monkeypatch.setattr(json_lines, "_row", lambda line: parsed.append(line) or real(line))
+    monkeypatch.setattr(json_lines, "_by_line", None)
+    assert found() == expected
+    assert len(set(parsed) & set(plain)) < 10
+
+
+def test_many_odd_lines_are_parsed_by_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "f.jsonl"
+    path.write_bytes(b'{"t": 1, "v": 2}\n{"t": 2, "v": "x"}\n' * 100)
+    types = pa.schema({"t": pa.int64(), "v": pa.int64()})
+    monkeypatch.setattr(json_lines, "_parsed_rows", lambda lines: pytest.fail(f"{len(lines)} lines"))
+    with pytest.raises(pytest.fail.Exception, match="200 lines"):
+        read_all(discover(path), types, TICK)
