@@ -27,7 +27,7 @@ help:
 	@echo '  make slow    long differential and soak runs'
 	@echo '  make mutants plant faults of meaning and show which test sees each'
 	@echo '  make bench   benchmarks, ten minutes (ONLY=a,d: some of them; only on request g: pictures, n: cores, p: on Spark,'
-	@echo '               k: funnels beside ClickHouse, DuckDB and Polars, which make peers brings)'
+	@echo '               u: plain files beside DuckDB, k: funnels beside ClickHouse, DuckDB and Polars, which make peers brings)'
 	@echo '  make setup   .venv with what runs need, Java if there is none, the Delta JARs (make tools: what tests need, too)'
 	@echo '  make pins    the digests of the versions in constraints.txt, anew, into requirements/'
 	@echo '  make clean   remove caches and the demo warehouse (keeps .venv)'
@@ -100,9 +100,9 @@ fmt: tools
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-# make bench ONLY=a,d measures a part; tables, numbers and pictures go to bench/. On request only, for they take
-# minutes: ONLY=g, latency, throughput and memory on four streams as in the paper's figures; ONLY=p, on Spark; ONLY=k,
-# funnels over ten million clicks beside the peers.
+# make bench ONLY=a,d measures a part; tables, numbers and pictures go to bench/. On request only, for they take minutes:
+# ONLY=g, latency, throughput and memory on four streams as in the paper's figures; ONLY=p, on Spark; ONLY=u, plain files;
+# ONLY=k, funnels over ten million clicks beside the peers.
 bench: tools
 	@$(PY) -m tests.benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(OUT),--out $(OUT))
 

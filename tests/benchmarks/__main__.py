@@ -30,11 +30,12 @@ KEYS = {
     "r": "pushed",
     "s": "startup",
     "t": "listing",
+    "u": "files",
     "v": "overlapping",
 }
 """Letter of a benchmark -> its module in `experiments`."""
-ON_REQUEST = ("g", "k", "n", "p")
-"""Those that run only if they are asked for: g and p take minutes, p starts a JVM, k wants its peers (`make peers`), and n two
+ON_REQUEST = ("g", "k", "n", "p", "u")
+"""Those that run only if they are asked for: g, p and u take minutes, p starts a JVM, k wants its peers (`make peers`), n and u two
 cores that have nothing else to do.
 """
 

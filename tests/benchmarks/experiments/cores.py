@@ -35,7 +35,7 @@ def measure(scale: Scale, subject: Subject) -> Finding:
         "W50 with NEXT, 100 partitions": (scale.w50(within=within, adjacent=True, equivalence=True), keyed),
         "ride sharing": (example, rides),
     }
-    with _all_cores() as cores:
+    with all_cores() as cores:
         contenders = [
             _contender(subject, name, text, table, threads)
             for name, (text, table) in workloads.items()
@@ -74,7 +74,7 @@ def _named(name: str, threads: int) -> str:
 
 
 @contextmanager
-def _all_cores() -> Iterator[int]:
+def all_cores() -> Iterator[int]:
     """The other benchmarks have one core."""
     if not hasattr(os, "sched_setaffinity"):
         yield os.cpu_count() or 1
