@@ -5,7 +5,6 @@ Whole processes with all cores. DuckDB counts and averages by partition key, typ
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -34,6 +33,14 @@ rows = duckdb.sql(f\"\"\"SELECT driver, rider, type, time_bucket(INTERVAL 5 MINU
                        FROM {sys.argv[1]}('{sys.argv[2]}') GROUP BY ALL\"\"\").fetchall()
 print(sum(row[4] for row in rows))
 """
+
+WATCHED = """
+import resource, subprocess, sys
+code = subprocess.call(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+sys.exit(code)
+"""
+"""Tells how much memory a command had at most; Linux counts what its parent has, too, so this is a small one."""
 
 
 def measure(scale: Scale, subject: Subject) -> Finding:
@@ -96,15 +103,13 @@ def measure(scale: Scale, subject: Subject) -> Finding:
 
 def finished(command: list[str], most: dict[str, int], who: str) -> str:
     """What a command printed, which must succeed; `most` remembers the kB that it had at most."""
-    with tempfile.TemporaryFile("w+") as printed:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=printed, stderr=subprocess.DEVNULL)
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise RuntimeError(f"{' '.join(command)}: exit code {process.returncode}")
-        most[who] = max(most.get(who, 0), used.ru_maxrss)
-        printed.seek(0)
-        return printed.read()
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, *command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr[-2000:]}")
+    most[who] = max(most.get(who, 0), int(done.stderr.split()[-1]))
+    return done.stdout
 
 
 def _same(kind: str, out: Path, expected: pa.Table, _: str) -> None:
