@@ -396,9 +396,8 @@ def _numbered(batch: _Batch, table: npt.NDArray[np.int32]) -> npt.NDArray[np.int
     if codes is None:
         count = batch.rows.count if batch.rows.kept is None else len(batch.rows.kept)
         return np.full(count, table[0], np.int32)
-    same = int(
-        np.argmin(np.append(table, -1) == np.arange(len(table) + 1))
-    )  # types up to here have their numbers
+    # Types up to here have their numbers.
+    same = int(np.argmin(np.append(table, -1) == np.arange(len(table) + 1)))
     return codes if not len(codes) or int(codes.max()) < same else _renumbered(codes, table)
 
 

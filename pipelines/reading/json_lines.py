@@ -1,7 +1,8 @@
 """JSON lines: bytes in, chunks of parsed values and broken lines out, in bounded memory.
 
 Arrow parses blocks in which all lines are plain objects; where it would be more generous than JSON is, or gives no exact values,
-Python parses line by line. What comes out is the same.
+Python parses line by line: the odd lines of a block, if they are few and it is known what the others should be, else all of it.
+What comes out is the same.
 """
 
 from __future__ import annotations

@@ -119,13 +119,8 @@ def _evidence(
 ) -> ColumnEvidence:
     """Evidence of some values, of which is known what they read as, unless `read` is None."""
     given = values.array if isinstance(values, Values) else values
-    all_read = read is not None and read.codes is None and pa.types.is_temporal(read.values.type)
-    if (
-        read is not None
-        and all_read
-        and isinstance(given, pa.Array)
-        and given.type in (pa.binary(), pa.string())
-    ):
+    texts = isinstance(given, pa.Array) and given.type in (pa.binary(), pa.string())
+    if texts and read is not None and read.codes is None and pa.types.is_temporal(read.values.type):
         return of_times(name, read.values)
     return of_column(name, values, options.time_column)
 

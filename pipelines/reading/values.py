@@ -118,9 +118,9 @@ def _whole_timestamps(texts: pa.Array) -> pa.Array:
     """All naive, or all with a zone; raises `ArrowInvalid` if neither. The first ones tell, as Arrow is slow to give up."""
     try:
         pc.cast(texts[:FIRST], pa.timestamp("us"))
+        return pc.cast(pc.cast(texts, pa.timestamp("us")), TIMESTAMP)
     except pa.ArrowInvalid:
         return pc.cast(texts, TIMESTAMP)
-    return pc.cast(pc.cast(texts, pa.timestamp("us")), TIMESTAMP)
 
 
 def has_hexadecimal(texts: pa.Array) -> bool:

@@ -47,6 +47,7 @@ class Sliding:
     plans: dict[Any, PanePlan] = field(default_factory=dict)
     chosen: dict[Any, dict[int, list[int]]] = field(default_factory=dict)
     cut: dict[tuple[int, int], tuple[Any, Any]] = field(default_factory=dict)
+    """Bounds of panes by their length and origin."""
     panes: dict[int, Panes] = field(default_factory=dict)
     """By specification, of those that are folded so."""
 
