@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from resources.class_archive import reading
 from resources.doctor import require_healthy
-from resources.environments import Environment, environment
+from resources.environments import COLLECTOR, Environment, environment
 from resources.jars import find_jars, jar_places
 from resources.java import find_java
 from resources.problems import EnvironmentProblem
@@ -37,11 +39,13 @@ SELECT id % 2, count(*), xxhash64(sum(shiftrightunsigned(xxhash64(id, 'a', CAST(
 timestamp_seconds(id))) FROM range(2) WHERE id IS NOT NULL GROUP BY id % 2"""
 _starting = threading.Lock()
 _expected: list[int] = []
+_OPTIONS = "spark.driver.extraJavaOptions"
+_COLLECTORS = re.compile(r"-XX:\+Use\w+GC\b")
 _JOINED = {
     "spark.jars": ",",
     "spark.sql.extensions": ",",
     "spark.driver.extraClassPath": os.pathsep,
-    "spark.driver.extraJavaOptions": " ",
+    _OPTIONS: " ",
     "spark.executor.extraJavaOptions": " ",
     "spark.executorEnv.PYTHONPATH": os.pathsep,
 }
@@ -129,7 +133,16 @@ def settings(chosen: Environment) -> dict[str, str]:
     for name, value in chosen.spark:
         joint = _JOINED.get(name)
         found[name] = joint.join(filter(None, (found.get(name), value))) if joint else value
+    found[_OPTIONS] = _with_one_collector(found[_OPTIONS], os.environ)
     return found
+
+
+def _with_one_collector(options: str, environ: Mapping[str, str]) -> str:
+    """Java's `options` without our garbage collector where somebody names another: Java does not start with two."""
+    named = (environ.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"))
+    if set(_COLLECTORS.findall(" ".join((options, *named)))) <= {COLLECTOR}:
+        return options
+    return options.replace(f" {COLLECTOR}", "")
 
 
 def _ours(chosen: Environment) -> dict[str, str]:
@@ -151,7 +164,7 @@ def _ours(chosen: Environment) -> dict[str, str]:
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(chosen.parallelism),
         "spark.driver.memory": chosen.driver_memory,
-        "spark.driver.extraJavaOptions": " ".join(
+        _OPTIONS: " ".join(
             (
                 "-Duser.timezone=UTC",
                 f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",

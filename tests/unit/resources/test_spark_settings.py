@@ -89,3 +89,22 @@ def test_a_brief_session_is_brief_once_and_never_on_a_cluster() -> None:
 def test_what_a_user_sets_stands_above_what_a_small_session_does(tmp_path: Path) -> None:
     given = environment("local", write(tmp_path, "spark.sql.codegen.wholeStage true\n"))
     assert settings(given.small())["spark.sql.codegen.wholeStage"] == "true"
+
+
+@pytest.mark.parametrize("place", ["a file", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "nowhere"])
+def test_java_is_told_one_collector_and_a_users_before_ours(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
+) -> None:
+    """With two of them Java does not start."""
+    given = "-Da=b -XX:+UseG1GC"
+    line = f"spark.driver.extraJavaOptions {given}\n" if place == "a file" else "\n"
+    if place.isupper():
+        monkeypatch.setenv(place, given)
+    options = settings(environment("local", write(tmp_path, line)).small())[
+        "spark.driver.extraJavaOptions"
+    ].split()
+    assert [option for option in options if option.endswith("GC")] == {
+        "a file": ["-XX:+UseG1GC"],
+        "nowhere": ["-XX:+UseSerialGC"],
+    }.get(place, [])
+    assert "-XX:TieredStopAtLevel=1" in options
