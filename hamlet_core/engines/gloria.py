@@ -8,8 +8,7 @@ are evaluated for each query, and what comes out is its value. All other queries
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
@@ -21,14 +20,12 @@ from hamlet_core.engines import greta
 from hamlet_core.engines.partitions import EvaluateTogether, Outcome
 from hamlet_core.engines.prepared import Pair, PreparedQuery
 from hamlet_core.engines.refusals import Refusal, in_clauses, in_pattern, refuse
-from hamlet_core.engines.steps import Key, Names, conditions, named, parts, rates, takers
-from hamlet_core.language.syntax import And, Not, Optional, Or, Plus, Star
+from hamlet_core.engines.steps import rates, takers
+from hamlet_core.language.syntax import And, Not, Optional, Or, Star
 from hamlet_core.pattern.meaning import AnalysedQuery
-from hamlet_core.sharing.gloria.change import with_queries
 from hamlet_core.sharing.gloria.planning import plan_sharing
 from hamlet_core.sharing.gloria.plans import QuerySet, Sets, SharingPlan
-from hamlet_core.sharing.gloria.pools import has_order
-from hamlet_core.sharing.gloria.workload import KleeneBody, Transition, Workload
+from hamlet_core.template.steps import Names, merged_template, named, with_preceding
 from hamlet_core.windows import WindowSpec
 
 Expression: TypeAlias = dict[int, Number]
@@ -211,8 +208,9 @@ def together(prepared: Sequence[PreparedQuery], spec: WindowSpec, arithmetic: Ar
 def planned(prepared: Sequence[PreparedQuery], spec: WindowSpec, arithmetic: Arithmetic) -> Shared:
     """What the queries share, by the events of this stream."""
     counting = {one.analysed.query.name: one for one in prepared if isinstance(one.algebra, Counting)}
-    names = named({query: _keys(one) for query, one in counting.items()})
-    workload, names = _merged(counting, names, spec)
+    names = named({query: with_preceding(one.analysed, takers(one)) for query, one in counting.items()})
+    known = {query: one.analysed for query, one in counting.items()}
+    workload, names = merged_template(known, names, rates(counting, names, spec))
     return with_plan(prepared, arithmetic, names, plan_sharing(workload))
 
 
@@ -233,59 +231,6 @@ def with_plan(
         tuple(one.analysed.query.name for one in counting),
         plan,
         tuple(tuple(found.values()) for found in taken),
-    )
-
-
-def _keys(prepared: PreparedQuery) -> list[Key]:
-    """What positions with one name agree in: type and events; which of several such it is; conditions on what precedes."""
-    seen: Counter[Key] = Counter()
-    found: list[tuple[Key, int]] = []
-    for key in takers(prepared):
-        found.append((key, seen[key]))
-        seen[key] += 1
-    preceding: list[set[Hashable]] = [set() for _ in found]
-    for (source, target), condition in conditions(prepared).items():
-        preceding[target].add((found[source], condition))
-    return [(own[0][0], (own, frozenset(before))) for own, before in zip(found, preceding, strict=True)]
-
-
-def _merged(
-    counting: Mapping[str, PreparedQuery], names: Mapping[str, Names], spec: WindowSpec
-) -> tuple[Workload, dict[str, Names]]:
-    """The queries as the optimizer knows them. One that would close a cycle has steps of its own: it shares nothing."""
-    frequencies = rates(counting, names, spec)
-    merged, found = Workload((), (), (), frequencies), {}
-    for query, prepared in counting.items():
-        own = names[query]
-        both = with_queries(merged, _template(prepared, own, frequencies))
-        if not has_order(both):
-            frequencies |= {f"{name}@{query}": frequencies[name] for name in own}
-            own = tuple(f"{name}@{query}" for name in own)
-            both = with_queries(merged, _template(prepared, own, frequencies))
-        merged, found[query] = both, own
-    return merged, found
-
-
-def _template(prepared: PreparedQuery, names: Names, frequencies: Mapping[str, float]) -> Workload:
-    """One query: its transitions, those of each outermost Kleene plus as a body."""
-    automaton = prepared.root.automaton
-    edges = [(edge.source, edge.target) for edge in automaton.edges]
-    spans = [
-        range(first, end)
-        for part, first, end in parts(prepared.analysed.query.pattern)
-        if isinstance(part, Plus)
-    ]
-    inside = [[edge for edge in edges if edge[0] in span and edge[1] in span] for span in spans]
-    outside = [edge for edge in edges if not any(edge in one for one in inside)]
-    return Workload(
-        tuple(Transition(names[source], names[target], (0,)) for source, target in outside),
-        (tuple(names[one.position] for one in automaton.starts),),
-        (tuple(names[one.position] for one in automaton.ends),),
-        frequencies,
-        tuple(
-            KleeneBody(tuple((names[source], names[target]) for source, target in one), (0,))
-            for one in inside
-        ),
     )
 
 

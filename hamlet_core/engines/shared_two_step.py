@@ -19,10 +19,11 @@ from hamlet_core.engines import two_step
 from hamlet_core.engines.partitions import EvaluateTogether, Outcome
 from hamlet_core.engines.prepared import Node, PreparedQuery
 from hamlet_core.engines.refusals import in_pattern
-from hamlet_core.engines.steps import Key, conditions, parts, takers
+from hamlet_core.engines.steps import takers
 from hamlet_core.engines.two_step import Listing, Trend, aggregated, check_number
 from hamlet_core.language.syntax import AggregateFunction, And, Atom, Mode, Not, Optional, Star
 from hamlet_core.pattern.automaton import CLEAN, Automaton, Border, Edge
+from hamlet_core.template.steps import Key, conditions, parts
 from hamlet_core.windows import WindowSpec
 
 NAME = "shared_two_step"
@@ -166,7 +167,7 @@ def _is_sequence(prepared: PreparedQuery) -> bool:
 def _runs(prepared: PreparedQuery) -> Iterator[Run]:
     """All runs of parts of a query, a single event included."""
     own = list(parts(prepared.analysed.query.pattern))
-    keys, conditional = takers(prepared), conditions(prepared)
+    keys, conditional = takers(prepared), conditions(prepared.analysed)
     for first in range(len(own)):
         for last in range(first, len(own)):
             positions = range(own[first][1], own[last][2])

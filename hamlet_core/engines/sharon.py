@@ -18,11 +18,12 @@ from hamlet_core.engines import aseq
 from hamlet_core.engines.partitions import EvaluateTogether, Outcome
 from hamlet_core.engines.prepared import PreparedQuery
 from hamlet_core.engines.refusals import Refusal, in_pattern, refuse
-from hamlet_core.engines.steps import named, rates, takers
+from hamlet_core.engines.steps import rates, takers
 from hamlet_core.language.syntax import Not
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.sharing.sharon.candidates import place
 from hamlet_core.sharing.sharon.plan import SharonPlan, sharon_plan
+from hamlet_core.template.steps import named
 from hamlet_core.windows import WindowSpec
 
 
