@@ -98,6 +98,7 @@ def run(
     policy: str = "dynamic",
     cost_model: str = "measured",
     choice: str = "guarded",
+    optimizer: str = "auto",
     arithmetic: str = "scaled",
     threads: int | None = None,
 ) -> pa.Table:
@@ -106,15 +107,16 @@ def run(
     `events` are an Arrow table, record batch, reader or data set; a frame of Polars or pandas, a relation of DuckDB, or
     whatever else hands out Arrow's C stream; or the path of a Parquet file, or of a folder of them.
 
-    `policy`, `cost_model` and `choice` say how the engine hamlet decides which queries share (`Sharing`): they change
-    what a run costs, never its answer.
+    `optimizer`, `policy`, `cost_model` and `choice` say how the engine hamlet decides which queries share (`Sharing`): they
+    change what a run costs, never its answer. The optimizer `auto` shares whatever is equal and decides about all else burst
+    by burst; `hamlet`, `gloria`, `greedy` and `sharon` keep to the rules of one paper; `none` shares nothing.
 
     `threads`: how many fold at once (None: as HAMLET_THREADS says, else one for each core that the process may use). Their
     number changes no bit of the answer. Engines other than hamlet have one.
 
     Raises QuerySyntaxError, QueryMeaningError or StreamError; never returns a partial answer.
     """
-    options = Options(engine, policy, cost_model, arithmetic, choice, threads=threads)
+    options = Options(engine, policy, cost_model, arithmetic, choice, threads=threads, optimizer=optimizer)
     return _fold(meaning_of(workload), _text(workload), events, schema, options).results()
 
 
@@ -127,12 +129,15 @@ def execute(
     policy: str = "dynamic",
     cost_model: str = "measured",
     choice: str = "guarded",
+    optimizer: str = "auto",
     arithmetic: str = "scaled",
     threads: int | None = None,
     log: bool = True,
 ) -> Execution:
     """As `run`, with the decision log and counters beside the results; without `log` the log is empty, and costs nothing."""
-    options = Options(engine, policy, cost_model, arithmetic, choice, log=log, threads=threads)
+    options = Options(
+        engine, policy, cost_model, arithmetic, choice, log=log, threads=threads, optimizer=optimizer
+    )
     folded = _fold(meaning_of(workload), _text(workload), events, schema, options)
     results = folded.results()
     work = folded.work
@@ -150,6 +155,7 @@ def partials(
     policy: str = "dynamic",
     cost_model: str = "measured",
     choice: str = "guarded",
+    optimizer: str = "auto",
     arithmetic: str = "scaled",
     threads: int | None = None,
 ) -> pa.Table:
@@ -157,7 +163,7 @@ def partials(
 
     Every partition (equivalence and GROUP-BY values) must be whole in one call.
     """
-    options = Options(engine, policy, cost_model, arithmetic, choice, threads=threads)
+    options = Options(engine, policy, cost_model, arithmetic, choice, threads=threads, optimizer=optimizer)
     return _fold(meaning_of(workload), _text(workload), events, schema, options).part(frozenset()).partials
 
 
@@ -171,11 +177,14 @@ def run_part(
     policy: str = "dynamic",
     cost_model: str = "measured",
     choice: str = "guarded",
+    optimizer: str = "auto",
     arithmetic: str = "scaled",
     threads: int | None = None,
 ) -> Part:
     """As `partials`, but result rows at once of the queries `finished`: those whose groups are whole in this call."""
-    options = Options(engine, policy, cost_model, arithmetic, choice, log=True, threads=threads)
+    options = Options(
+        engine, policy, cost_model, arithmetic, choice, log=True, threads=threads, optimizer=optimizer
+    )
     return _fold(meaning_of(workload), _text(workload), events, schema, options).part(frozenset(finished))
 
 

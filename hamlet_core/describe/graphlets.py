@@ -18,6 +18,7 @@ from hamlet_core.engines.hamlet.passes import folds_by_bursts
 from hamlet_core.engines.hamlet.program.builder import builder_of
 from hamlet_core.engines.hamlet.program.groups import Finder, Group
 from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.sharing.options import Sharing
 from hamlet_core.template.access import Access, access_paths
 from hamlet_core.template.sharable import folded_alone, window_of
 
@@ -86,7 +87,7 @@ def _groups(own: QueryClass, accumulators: Sequence[Accumulator]) -> list[Group]
     types = sorted(set().union(*(one.analysed.automaton.types() for one in accumulators)))
     codes = {name: code for code, name in enumerate(types)}
     builder = builder_of(accumulators, codes, own.local.predicates, conditions, 0)
-    builder.find_equals(share=True)
+    builder.find_equals(Sharing())
     if len(builder.paths()) < 2:
         return []
     return Finder(accumulators, builder.paths(), builder.folds, builder.same).groups(everywhere=True)

@@ -271,6 +271,11 @@ def check(analysed: AnalysedQuery, text: str) -> None:
     refuse("gloria", "folds sequences and Kleene plus", _refused(analysed), analysed, text)
 
 
+def answers(analysed: AnalysedQuery) -> bool:
+    """Whether there is nothing in a query that the paper has no rule for."""
+    return next(_refused(analysed), None) is None
+
+
 def _refused(analysed: AnalysedQuery) -> Iterator[Refusal]:
     """What GLORIA does not take of a query."""
     pattern = analysed.query.pattern

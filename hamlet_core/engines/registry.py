@@ -13,7 +13,7 @@ from hamlet_core.errors import StreamError
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.sharing.calibration import constants_in_use
 from hamlet_core.sharing.costs import Constants
-from hamlet_core.sharing.options import CHOICES, COST_MODELS, POLICIES, Sharing
+from hamlet_core.sharing.options import CHOICES, COST_MODELS, OPTIMIZERS, POLICIES, Sharing
 from hamlet_core.threads import threads_of
 from hamlet_core.windows import WindowSpec
 
@@ -61,6 +61,7 @@ class Options:
     log: bool = False
     threads: int | None = None
     """None: see `threads_of`."""
+    optimizer: str = "auto"
 
     def __post_init__(self) -> None:
         allowed = {
@@ -69,6 +70,7 @@ class Options:
             "cost_model": COST_MODELS,
             "arithmetic": tuple(ARITHMETICS),
             "choice": CHOICES,
+            "optimizer": OPTIMIZERS,
         }
         for name, values in allowed.items():
             value = getattr(self, name)
@@ -88,7 +90,9 @@ class Options:
     def sharing(self) -> Sharing:
         """How the engine hamlet decides who shares; raises StreamError E219 if a file of constants is damaged."""
         constants = constants_in_use() if self.cost_model == "measured" else Constants()
-        return Sharing(self.policy, self.cost_model, self.choice, constants, self.log)
+        return Sharing(
+            self.policy, self.cost_model, self.choice, constants, self.log, optimizer=self.optimizer
+        )
 
 
 def evaluator(

@@ -175,6 +175,11 @@ def check(analysed: AnalysedQuery, text: str) -> None:
     refuse("sharon", aseq.TAKES, _refused(analysed), analysed, text)
 
 
+def answers(analysed: AnalysedQuery) -> bool:
+    """Whether there is nothing in a query that the paper has no rule for."""
+    return next(_refused(analysed), None) is None
+
+
 def _refused(analysed: AnalysedQuery) -> Iterator[Refusal]:
     """As A-Seq, and without NOT."""
     yield from in_pattern(analysed.query.pattern, {Not})

@@ -60,7 +60,7 @@ LAYERS = {
         ("bursts", "program"),
         ("automaton", "panes"),
         ("graphlets",),
-        ("events", "arithmetics"),
+        ("events", "arithmetics", "planning"),
         ("passes", "prefixes"),
         ("engine",),
         ("chains",),

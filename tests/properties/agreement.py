@@ -29,6 +29,7 @@ def compare(
     engine: str = "hamlet",
     reference: str = "greta",
     policy: str = "dynamic",
+    optimizer: str = "auto",
 ) -> tuple[list[str], list[Counters]]:
     """What differs between an engine and the reference in all arithmetics, and the engine's counters of each."""
     asked = {"schema": schema, "engine": reference}
@@ -39,7 +40,7 @@ def compare(
     wrong: list[str] = []
     counters = []
     for arithmetic in ("exact", "modular", "scaled"):
-        how = {"engine": engine, "policy": policy, "arithmetic": arithmetic}
+        how = {"engine": engine, "policy": policy, "optimizer": optimizer, "arithmetic": arithmetic}
         found = hamlet_core.execute(workload, events, schema=schema, **how)
         counters.append(found.counters)
         wrong += [f"{arithmetic}: {text}" for text in heads_differ(found.results, truth)]

@@ -34,6 +34,7 @@ from hamlet_core.engines.hamlet.numbers.columns import Keys, keys, scaled_column
 from hamlet_core.engines.hamlet.numbers.exact import Wholes, prime_count
 from hamlet_core.engines.hamlet.numbers.residues import primes
 from hamlet_core.engines.hamlet.passes import ClassPasses, Results, folds_by_bursts
+from hamlet_core.engines.hamlet.planning import with_plans
 from hamlet_core.engines.hamlet.prefixes.fold import Alike, fold_by_prefixes
 from hamlet_core.progress import UNWATCHED, Progress
 from hamlet_core.results.counters import Work
@@ -112,9 +113,14 @@ def fold_workload(
     crew = Crew(threads if len(stream) >= ALONE else 1)
     progress.at(0.0)
 
+    planned = [with_plans(sharing, whole, specs, stream, text) for whole in classes]
+    plan_of = {
+        id(own): plan for whole, plan in zip(classes, planned, strict=True) for own in (whole, *whole.rest)
+    }
+
     def piece(chunk: Chunk, own: QueryClass, way: str, share: float) -> Piece[_Folded]:
         def fold(here: Progress) -> _Folded:
-            force = {"closed_form": closed_form, "windows": way, "sharing": sharing, "crew": crew}
+            force = {"closed_form": closed_form, "windows": way, "sharing": plan_of[id(own)], "crew": crew}
             passes = prepare(own, specs, chunk, text, **force)
             return _Folded.of(passes, dict(_fold(windowed, passes, arithmetic, here)))
 

@@ -101,7 +101,7 @@ class ClassPasses:
     """By query that reports coarser groups than the rows of its class."""
 
     def __post_init__(self) -> None:
-        self.sliding = Sliding(self.events, self.jobs, self.windows, self.sharing.equals)
+        self.sliding = Sliding(self.events, self.jobs, self.windows, self.sharing)
         conditions, self.conditions = adjacent_conditions(self.own.queries)
         self.pairs, _ = compile_pairs(conditions, self.stream.columns, unit=self.stream.unit, text=self.text)
         made: dict[Any, Coarser] = {}
@@ -167,7 +167,7 @@ class ClassPasses:
         found = [
             place for place, accumulator in enumerate(accumulators) if folds_by_bursts(accumulator.analysed)
         ]
-        if not self.sharing.everywhere:
+        if not (self.sharing.everywhere and self.sharing.graphlets):
             return found
         grouped: set[int] = set()
         for spec in range(len(self.jobs.specs)):
@@ -261,12 +261,13 @@ class ClassPasses:
             self.jobs.slots,
             tuple(self.events.codes),
             self.sharing.equals,
+            self.sharing.segments,
         )
         programs = self.own.programs
         with self.own.making:
             if key not in programs:
                 programs[key] = bursts.burst_program(
-                    accumulators, specs, self.events, self.jobs, share=self.sharing.equals
+                    accumulators, specs, self.events, self.jobs, sharing=self.sharing
                 )
             program: BurstProgram = programs[key]
         return program
@@ -292,7 +293,7 @@ class ClassPasses:
 
     def _together(self, accumulators: Sequence[Accumulator], places: Sequence[int]) -> list[tuple[int, ...]]:
         """The specifications of some accumulators in sets, each of which one fold serves."""
-        if not self.sharing.equals or self.windows == EACH:
+        if not self.sharing.across_windows or self.windows == EACH:
             return [(spec,) for spec in sorted({self.spec_of[accumulators[place].query] for place in places})]
         by_start: dict[tuple[int, int], dict[int, list[Accumulator]]] = {}
         for place in places:

@@ -36,13 +36,14 @@ def incoming(pools: Pools, pool: int, before: Sequence[Sets]) -> tuple[Incoming,
     queries = frozenset(pools.pools[pool].queries)
     starting = pools.starting[pool]
     parts: list[QuerySet] = [own for sets in before for one in sets if (own := one.within(queries))]
-    met: list[list[QuerySet]] = []
-    for part in parts:
-        touching = [group for group in met if any(set(one.queries) & set(part.queries) for one in group)]
-        met = [group for group in met if group not in touching]
-        met.append([one for group in touching for one in group] + [part])
+    met: dict[int, list[QuerySet]] = {}
+    group_of: dict[int, int] = {}
+    for number, part in enumerate(parts):
+        touching = sorted({group_of[query] for query in part.queries if query in group_of})
+        met[number] = [one for group in touching for one in met.pop(group)] + [part]
+        group_of.update(dict.fromkeys((query for one in met[number] for query in one.queries), number))
     found = []
-    for group in met:
+    for group in met.values():
         members = sorted({query for one in group for query in one.queries})
         own = QuerySet(tuple(members), group[0].snapshot_type)
         here = starting.intersection(members)

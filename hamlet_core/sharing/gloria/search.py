@@ -6,8 +6,11 @@ Source: GLORIA (SIGMOD 2022), section 4, path search.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from itertools import islice, product
 from math import inf
+
+import numpy as np
+import numpy.typing as npt
 
 from hamlet_core.sharing.gloria import nodes
 from hamlet_core.sharing.gloria.graph import Graph
@@ -16,6 +19,9 @@ from hamlet_core.sharing.gloria.pools import Junction
 
 Path = tuple[int, ...]
 """Pool -> its node."""
+
+MOST_AT_ONCE = 1 << 12
+"""Ways to choose nodes of one side of a junction that are looked at together."""
 
 MOST_TRIES = 5_000
 """Nodes that are looked at to complete the paths of a diamond template."""
@@ -114,9 +120,7 @@ def _of_trees(graph: Graph) -> Path:
         order = _outwards(root, junctions, beside)
         chosen: list[list[Mapping[int, int]]] = []
         for number, pool in reversed(order):
-            completed = [
-                _completed(graph, junctions[number], costs, pool, node) for node in range(len(costs[pool]))
-            ]
+            completed = _completed(graph, junctions[number], costs, pool)
             costs[pool] = [own + cost for own, (cost, _) in zip(costs[pool], completed, strict=True)]
             chosen.append([choice for _, choice in completed])
         path[root] = _least(costs[root])
@@ -145,43 +149,42 @@ def _outwards(
 
 
 def _completed(
-    graph: Graph, junction: Junction, costs: Sequence[Sequence[float]], pool: int, node: int
-) -> tuple[float, Mapping[int, int]]:
-    """The cheapest nodes of all other pools of a junction if one pool has this node, and what they and the steps cost."""
+    graph: Graph, junction: Junction, costs: Sequence[Sequence[float]], pool: int
+) -> list[tuple[float, Mapping[int, int]]]:
+    """By node of one pool of a junction: the cheapest nodes of all its other pools, and what they and the steps cost.
 
-    def options(other: int) -> Sequence[int]:
-        return (node,) if other == pool else range(len(costs[other]))
-
-    def step(before: int, own: int, after: int, its: int) -> float:
-        rows = graph.weights.get((before, after))
-        return 0.0 if rows is None else rows[own][its]
-
-    def own_cost(other: int, its: int) -> float:
-        return 0.0 if other == pool else costs[other][its]
-
-    def nearest(others: Sequence[int], fixed: Mapping[int, int]) -> tuple[float, dict[int, int]]:
-        """The cheapest nodes of pools on one side, each by itself, if those of the other side are fixed."""
-        total, choice = 0.0, dict(fixed)
-        for other in others:
-            ways = [
-                own_cost(other, its)
-                + sum(step(one, at, other, its) + step(other, its, one, at) for one, at in fixed.items())
-                for its in options(other)
-            ]
-            least = _least(ways)
-            total, choice[other] = total + ways[least], options(other)[least]
-        return total, choice
-
-    # The side with fewer pools is tried in every way; given it, the pools of the other side do not mind each other.
+    The side with fewer pools is tried in every way; given it, the pools of the other side do not mind each other.
+    """
     few, many = sorted((junction.before, junction.after), key=len)
-    best: tuple[float, dict[int, int]] = (inf, {})
-    for tried in product(*map(options, few)):
-        fixed = dict(zip(few, tried, strict=True))
-        cost, choice = nearest(many, fixed)
-        cost += sum(own_cost(one, its) for one, its in fixed.items())
-        if cost < best[0]:
-            best = (cost, choice)
+    own = {one: np.zeros(len(costs[one])) if one == pool else np.array(costs[one]) for one in (*few, *many)}
+    best: list[tuple[float, Mapping[int, int]]] = [(inf, {})] * len(costs[pool])
+    ways = product(*(range(len(costs[one])) for one in few))
+    while tried := list(islice(ways, MOST_AT_ONCE)):
+        fixed = dict(zip(few, np.array(tried).T, strict=True))
+        steps = {one: sum(_steps(graph, other, one)[at] for other, at in fixed.items()) for one in many}
+        nearest = {one: own[one] + steps[one] for one in many if one != pool}
+        total = sum(own[one][at] for one, at in fixed.items()) + sum(
+            one.min(axis=1) for one in nearest.values()
+        )
+        for node, (least, _) in enumerate(best):
+            found = (
+                total + steps[pool][:, node] if pool in steps else np.where(fixed[pool] == node, total, inf)
+            )
+            way = int(found.argmin())
+            if found[way] < least:
+                chosen = {one: int(at[way]) for one, at in fixed.items()}
+                chosen |= {one: int(found_[way].argmin()) for one, found_ in nearest.items()}
+                best[node] = float(found[way]), chosen | {pool: node}
     return best
+
+
+def _steps(graph: Graph, one: int, other: int) -> npt.NDArray[np.float64]:
+    """[node of one pool, node of the other]: what steps between two sides of a junction cost, whichever comes first."""
+    if (one, other) in graph.weights:
+        return np.array(graph.weights[one, other])
+    if (other, one) in graph.weights:
+        return np.array(graph.weights[other, one]).T
+    return np.zeros((len(graph.nodes[one]), len(graph.nodes[other])))
 
 
 def _of_diamonds(graph: Graph) -> Path:

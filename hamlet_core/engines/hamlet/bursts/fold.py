@@ -18,6 +18,7 @@ from hamlet_core.engines.hamlet.bursts.tables import BurstProgram
 from hamlet_core.engines.hamlet.bursts.windows import most_open
 from hamlet_core.engines.hamlet.input.frame import Whole, windows_of
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents
+from hamlet_core.sharing.options import Sharing
 from hamlet_core.windows import Wanted, WindowSpec
 
 SCRATCH = 4
@@ -147,10 +148,10 @@ def burst_program(
     events: ClassEvents,
     jobs: BurstJobs,
     *,
-    share: bool,
+    sharing: Sharing,
 ) -> BurstProgram:
-    """Tables for accumulators, whose window specifications are `spec_of`; `share`: equal totals are one."""
-    return compile_bursts(accumulators, spec_of, jobs.slots, events.codes, events.predicates, share=share)
+    """Tables for accumulators, whose window specifications are `spec_of`; `sharing`: which equal totals are one."""
+    return compile_bursts(accumulators, spec_of, jobs.slots, events.codes, events.predicates, sharing=sharing)
 
 
 def arena_size(program: BurstProgram, jobs: BurstJobs) -> int:

@@ -14,6 +14,7 @@ from hamlet_core.engines.hamlet.bursts.tables import NO_BIT, UNBOUND
 from hamlet_core.engines.hamlet.equal_states import Place, equal_totals
 from hamlet_core.engines.hamlet.input.frame import Predicates
 from hamlet_core.pattern.automaton import Automaton, Gap
+from hamlet_core.sharing.options import Sharing
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,11 @@ def equal_positions(
     windows: Sequence[int],
     type_codes: Mapping[str, int],
     predicates: Predicates,
+    sharing: Sharing,
 ) -> dict[Place, Place]:
-    """Position of an accumulator -> the first whose totals are equal; behind and before NOT every accumulator has its own."""
+    """Position of an accumulator -> the first whose totals are equal and that may share with it; behind and before NOT every
+    accumulator has its own.
+    """
     labels: dict[Place, Any] = {}
     for number, accumulator in enumerate(accumulators):
         automaton = accumulator.automaton
@@ -52,6 +56,7 @@ def equal_positions(
                 one.index in starts,
                 accumulator.added(one.alias),
                 place if one.index in gaps else None,
+                sharing.label(accumulator.analysed.query.name, one.index),
             )
     ways: dict[Place, list[tuple[Place, int]]] = {place: [] for place in labels}
     for number, accumulator in enumerate(accumulators):
@@ -71,7 +76,7 @@ class Layout:
         type_codes: dict[str, int],
         predicates: Predicates,
         *,
-        share: bool,
+        sharing: Sharing,
     ) -> None:
         self.accumulators = accumulators
         self.windows = windows
@@ -97,7 +102,9 @@ class Layout:
         self.waiting_of: dict[tuple[int, int, Gap, int, int], int] = {}
         self.wait_rows: list[tuple[int, int, int]] = []
         self.gap_cells: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-        self.same = equal_positions(accumulators, windows, type_codes, predicates) if share else {}
+        self.same = (
+            equal_positions(accumulators, windows, type_codes, predicates, sharing) if sharing.equals else {}
+        )
 
     # --- addresses ----------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ from hamlet_core.engines.hamlet.bursts.tables import (
 from hamlet_core.engines.hamlet.input.frame import Predicates
 from hamlet_core.engines.hamlet.jit.packed import Rows, rows, rows_by, table
 from hamlet_core.pattern.automaton import Automaton
+from hamlet_core.sharing.options import Sharing
 
 
 def bursts_fold(automaton: Automaton) -> bool:
@@ -54,13 +55,13 @@ def compile_bursts(
     type_codes: dict[str, int],
     predicates: Predicates,
     *,
-    share: bool,
+    sharing: Sharing,
 ) -> BurstProgram:
     """Tables for these accumulators; `windows[i]` is the window specification of accumulator i, `slots` by specification.
 
-    `share`: equal totals of different accumulators are one.
+    `sharing`: which equal totals of different accumulators are one.
     """
-    return _program(Layout(accumulators, windows, slots, type_codes, predicates, share=share))
+    return _program(Layout(accumulators, windows, slots, type_codes, predicates, sharing=sharing))
 
 
 def _program(layout: Layout) -> BurstProgram:

@@ -40,6 +40,7 @@ from hamlet_core.engines.hamlet.numbers.columns import Keys, keys, scaled_column
 from hamlet_core.engines.hamlet.numbers.exact import Wholes, prime_count, riding
 from hamlet_core.engines.hamlet.numbers.residues import primes
 from hamlet_core.engines.hamlet.panes.maps import PaneProgram, bases_of, compile_panes, outline
+from hamlet_core.sharing.options import Sharing
 from hamlet_core.table.encode import Stream
 
 SCALED, WHOLE, RESIDUE, KEYS = "scaled", "whole", "residue", "keys"
@@ -179,7 +180,9 @@ class Layers:
         key = tuple(one.key for one in accumulators), tuple(events.codes)
         if key not in self.programs:
             flat = [basis for one in accumulators for basis in bases_of(one)]
-            program = compile_bursts(flat, [0] * len(flat), [1], events.codes, events.predicates, share=True)
+            program = compile_bursts(
+                flat, [0] * len(flat), [1], events.codes, events.predicates, sharing=Sharing()
+            )
             places = [
                 out + number
                 for out, basis in zip(program.out.tolist(), flat, strict=True)

@@ -64,7 +64,7 @@ class SharingState(NamedTuple):
 def sharing_state(options: Sharing, groups: int, members: int, pane: int, origin: int) -> SharingState:
     """Before the first decision; without groups nothing is kept."""
     settings = np.zeros(SETTINGS, np.int64)
-    settings[S_POLICY] = ALWAYS if options.policy == "always" else DYNAMIC
+    settings[S_POLICY] = ALWAYS if options.always else DYNAMIC
     settings[S_MODEL] = PAPER if options.cost_model == "paper" else MEASURED
     settings[S_CHOICE] = 0 if options.choice == "guarded" else 1
     settings[S_LOG], settings[S_PANE], settings[S_ORIGIN] = options.log, pane, origin

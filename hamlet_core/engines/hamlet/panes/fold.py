@@ -20,6 +20,7 @@ from hamlet_core.engines.hamlet.input.frame import DEAD, windows_of
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents
 from hamlet_core.engines.hamlet.panes.kernel import Regions, Tasks, fold_windows_by_panes
 from hamlet_core.engines.hamlet.panes.maps import PaneProgram, bases_of, compile_panes, outline
+from hamlet_core.sharing.options import Sharing
 from hamlet_core.windows import WindowSpec
 
 
@@ -73,11 +74,11 @@ class PanePlan:
     """By accumulator and component: its number in a row of results."""
 
 
-def plan_panes(accumulators: Sequence[Accumulator], events: ClassEvents, *, share: bool) -> PanePlan:
-    """Tables for accumulators that have pane maps; `share`: equal totals are one."""
+def plan_panes(accumulators: Sequence[Accumulator], events: ClassEvents, *, sharing: Sharing) -> PanePlan:
+    """Tables for accumulators that have pane maps; `sharing`: which equal totals are one."""
     bases = [bases_of(accumulator) for accumulator in accumulators]
     flat = [basis for own in bases for basis in own]
-    program = compile_bursts(flat, [0] * len(flat), [1], events.codes, events.predicates, share=share)
+    program = compile_bursts(flat, [0] * len(flat), [1], events.codes, events.predicates, sharing=sharing)
     numbers = np.empty(program.out_width, np.int64)  # each number of the results is the total of one position
     numbers[program.finish.item[:, FINISH_TARGET]] = program.finish.item[:, FINISH_NUMBER]
     outs = iter(program.out.tolist())

@@ -30,6 +30,7 @@ from hamlet_core.engines.hamlet.panes.fold import (
     plan_panes,
 )
 from hamlet_core.engines.hamlet.panes.maps import has_map
+from hamlet_core.sharing.options import Sharing
 
 
 @dataclass
@@ -42,8 +43,8 @@ class Sliding:
     """How overlapping windows are folded: by "lanes", by "panes" where an accumulator has maps, or what costs less; "apart" is as
     "lanes" here, and in the event kernel a fold per window.
     """
-    share: bool = True
-    """Equal totals of different accumulators are folded once."""
+    sharing: Sharing = Sharing()
+    """Which equal totals of different accumulators are folded once."""
     plans: dict[Any, PanePlan] = field(default_factory=dict)
     chosen: dict[Any, dict[int, list[int]]] = field(default_factory=dict)
     cut: dict[tuple[int, int], tuple[Any, Any]] = field(default_factory=dict)
@@ -110,13 +111,13 @@ class Sliding:
             self.jobs.slots[spec],
             prices,
             alone=alone,
-            equal=self._equal if self.share else each_its_own,
+            equal=self._equal if self.sharing.equals else each_its_own,
         )
 
     def _equal(self, accumulators: Sequence[Accumulator]) -> Mapping[Place, Place]:
         """Position of an accumulator -> the one whose lanes it has."""
         return equal_positions(
-            accumulators, [0] * len(accumulators), self.events.codes, self.events.predicates
+            accumulators, [0] * len(accumulators), self.events.codes, self.events.predicates, self.sharing
         )
 
     def fold(
@@ -131,7 +132,7 @@ class Sliding:
         """Results by accumulator and component, an array per row of the specification; and what was done."""
         key = spec, tuple(accumulator.key for accumulator in accumulators)
         if key not in self.plans:
-            self.plans[key] = plan_panes(accumulators, self.events, share=self.share)
+            self.plans[key] = plan_panes(accumulators, self.events, sharing=self.sharing)
         if spec not in self.panes:
             self.panes[spec] = panes_of(self.events, self.jobs, spec, self.bounds(spec))
         return fold_panes(

@@ -72,7 +72,7 @@ def sharing_builder(
     are one, and which groups of positions may share graphlets, if there may be any `groups`.
     """
     builder = builder_of(accumulators, codes, predicates, conditions, first_free)
-    builder.find_equals(sharing.equals)
+    builder.find_equals(sharing)
     if groups:
         builder.find_groups(sharing)
     return builder
@@ -99,7 +99,7 @@ def different_totals(
 ) -> int:
     """How many totals the accumulators have that differ."""
     builder = builder_of(accumulators, codes, predicates, conditions, 0)
-    builder.find_equals(share=True)
+    builder.find_equals(Sharing())
     return len(set(builder.same.values()))
 
 
@@ -187,14 +187,14 @@ class Builder:
             key=codes,
         )
 
-    def find_equals(self, share: bool) -> None:
+    def find_equals(self, sharing: Sharing) -> None:
         """Which positions have equal totals; each has its own if nothing is shared."""
-        self.same = equal_places(self.accumulators, self.paths(), self.folds, share=share)
+        self.same = equal_places(self.accumulators, self.paths(), self.folds, sharing)
 
     def find_groups(self, sharing: Sharing) -> None:
         """Which positions may share graphlets."""
-        if sharing.equals and len(self.paths()) > 1:
-            finder = Finder(self.accumulators, self.paths(), self.folds, self.same)
+        if sharing.graphlets and len(self.paths()) > 1:
+            finder = Finder(self.accumulators, self.paths(), self.folds, self.same, sharing)
             self.groups = finder.groups(everywhere=sharing.everywhere)
 
     def arrange(self) -> None:

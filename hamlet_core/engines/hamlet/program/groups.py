@@ -19,6 +19,7 @@ from hamlet_core.engines.hamlet.jit.packed import rows, table
 from hamlet_core.engines.hamlet.program.layout import COUNTS, ENDS_BURSTS, G_FIELDS, MOST_MEMBERS
 from hamlet_core.engines.hamlet.program.negations import Folds
 from hamlet_core.engines.hamlet.program.tables import NO_BIT, NO_GAP, Groups, masks_of
+from hamlet_core.sharing.options import Sharing
 
 SPARE = 8
 """Snapshot lanes beside one per input and two per member."""
@@ -79,6 +80,7 @@ class Finder:
     """The accumulators that are looked at."""
     folds: Folds
     same: Mapping[Place, Place]
+    sharing: Sharing = Sharing()
     edges: dict[Edge, None] = field(default_factory=dict)
     barred: set[Place] = field(default_factory=set)
     owners: dict[Place, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -157,10 +159,11 @@ class Finder:
                 return None
         accumulator = self.accumulators[place[0]]
         factor = accumulator.weight is not None and accumulator.weight.alias == self._alias(place)
-        return code, loops[0][1], accumulator.weight.column if accumulator.weight and factor else None
+        column = accumulator.weight.column if accumulator.weight and factor else None
+        return code, loops[0][1], column, self.sharing.label(accumulator.analysed.query.name, place[1])
 
     def _group(self, key: tuple[Any, ...], places: Sequence[Place], inputs: _Inputs) -> Group:
-        code, condition, factor = key
+        code, condition, factor, _ = key
         owners = {number for place in places for number in self.owners[place]}
         positive, negative, types = set(), set(), 0
         for number in owners:
