@@ -199,6 +199,9 @@ class WorkloadSettings(_Settings):
         default=_EXECUTE.engine,
         description="hamlet, greta, two_step, shared_two_step, aseq, sharon or gloria",
     )
+    optimizer: str = Field(
+        default=_EXECUTE.optimizer, description="auto, hamlet, gloria, sharon, greedy or none"
+    )
     policy: str = Field(default=_EXECUTE.policy, description="dynamic, always or never")
     cost_model: str = Field(default=_EXECUTE.cost_model, description="measured or paper")
     choice: str = Field(default=_EXECUTE.choice, description="guarded or paper")
@@ -307,6 +310,7 @@ class WorkloadFolder:
                 given.choice,
                 given.arithmetic,
                 read_origin(str(given.origin)),
+                optimizer=given.optimizer,
             ),
             sample=SampleOptions(given.sample.size, given.sample.everything_up_to, given.sample.largest),
             span=span,

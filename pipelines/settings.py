@@ -107,6 +107,7 @@ class ExecuteOptions:
     flush: bool = True
     path: Literal["files", "shuffle"] = "files"
     """How events come to the tasks: each reads its files, or Spark gathers them by key; the rows are the same."""
+    optimizer: str = "auto"
 
 
 def read_origin(text: str) -> int | datetime:

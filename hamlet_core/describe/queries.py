@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from hamlet_core.describe.plans import RULES, plan_lines
 from hamlet_core.describe.sharing import graphlet_text
 from hamlet_core.describe.template import names_of, quoted
 from hamlet_core.describe.warnings import advice
@@ -20,7 +21,7 @@ from hamlet_core.language.writer import write_name, write_pattern, write_query
 from hamlet_core.pattern.automaton import Automaton, Gap
 from hamlet_core.pattern.construction import negated_patterns
 from hamlet_core.pattern.meaning import AnalysedQuery, analyse_workload, position_sets
-from hamlet_core.sharing.options import Sharing
+from hamlet_core.sharing.options import STATIC, Sharing
 from hamlet_core.table.encode import EventSchema, table_kinds
 from hamlet_core.table.kinds import Kind
 from hamlet_core.template.access import (
@@ -44,16 +45,17 @@ def explain(
     policy: str = "dynamic",
     cost_model: str = "measured",
     choice: str = "guarded",
+    optimizer: str = "auto",
 ) -> str:
     """How each query will be evaluated: parsed form, automaton, partitions, cost per event, memory, exactness.
 
     For the engine hamlet the whole workload comes first: classes by partition, sharable sets, who may share graphlets
-    and what is decided about it under `policy`, `cost_model` and `choice`, merged templates, paths.
+    and what is decided about it under `optimizer`, `policy`, `cost_model` and `choice`, merged templates, paths.
     With `table` (a table or its Arrow schema) column types are checked too; a table also gives warnings about types
     without events or without partition values. Raises as `parse` and `run` would.
     """
-    Options(engine, policy, cost_model, choice=choice)
-    sharing = Sharing(policy, cost_model, choice)
+    Options(engine, policy, cost_model, choice=choice, optimizer=optimizer)
+    sharing = Sharing(policy, cost_model, choice, optimizer=optimizer)
     schema = schema or EventSchema()
     workload = parse_syntax(workload) if isinstance(workload, str) else workload
     kinds: dict[str, tuple[Kind, int]] = {}
@@ -71,7 +73,19 @@ def explain(
         for place, (analysed, one) in enumerate(zip(queries, plans, strict=True))
     ]
     if whole:
-        sections.insert(0, "\n".join(workload_lines(queries, whole, _graphlets(queries, whole, sharing))))
+        rule = (
+            f"{optimizer}: {RULES[optimizer]}"
+            if sharing.shares or optimizer == "none"
+            else f"{optimizer}: nothing is shared, by the policy never"
+        )
+        events = table if isinstance(table, pa.Table) else None
+        planned = {
+            whole.queries[query].partition_class: lines
+            for query, lines in plan_lines(workload, queries, sharing, events, schema).items()
+        }
+        sections.insert(
+            0, "\n".join(workload_lines(queries, whole, _graphlets(queries, whole, sharing), rule, planned))
+        )
     warnings = (
         [f"warning: {line}" for line in advice(plans, table, schema)] if isinstance(table, pa.Table) else []
     )
@@ -85,6 +99,8 @@ def _graphlets(
     from hamlet_core.describe.graphlets import graphlet_plans  # it loads the compiler
 
     found: dict[int, list[tuple[tuple[int, ...], str]]] = {}
+    if sharing.optimizer in STATIC:  # who may is a matter of the plan
+        return found
     for one in graphlet_plans(queries, everywhere=sharing.everywhere):
         place = whole.queries[one.queries[0]].partition_class
         everyone = whole.classes[place].template.queries

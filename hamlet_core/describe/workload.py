@@ -21,18 +21,22 @@ def workload_lines(
     workload: Sequence[AnalysedQuery],
     plan: WorkloadPlan,
     graphlets: Mapping[int, Sequence[tuple[tuple[int, ...], str]]],
+    rule: str,
+    planned: Mapping[int, Sequence[str]],
 ) -> Iterator[str]:
     """The section of EXPLAIN about the whole workload; `plan` must be the plan of `workload`.
 
-    `graphlets`: place of a class -> who may share graphlets in it, and a line on them.
+    `graphlets`: place of a class -> who may share graphlets in it, and a line on them; `rule`: what
+    the optimizer does; `planned`: place of a class -> lines on its plan.
     """
     yield "== workload =="
     queries, classes = _number(len(plan.queries), "query", "queries"), len(plan.classes)
     yield f"{queries} in {_number(classes, 'class', 'classes')} of equal partitions, {_passes(plan)}"
+    yield f"optimizer {rule}"
     for place, one in enumerate(plan.classes):
         yield ""
         yield f"-- class {place + 1} --"
-        yield from _class(workload, plan, one, graphlets.get(place, ()))
+        yield from _class(workload, plan, one, graphlets.get(place, ()), planned.get(place, ()))
     yield ""
     yield "paths: how the events of each query are folded"
     width = max(len(query.name) for query in plan.queries)
@@ -87,6 +91,7 @@ def _class(
     plan: WorkloadPlan,
     one: PartitionClass,
     graphlets: Sequence[tuple[tuple[int, ...], str]],
+    planned: Sequence[str],
 ) -> Iterator[str]:
     names = {index: plan.queries[index].name for index in one.queries}
     yield f"queries        {_list(names.values())}"
@@ -105,6 +110,7 @@ def _class(
             yield from (f"alone          {name}: {why}" for why in plan.queries[index].alone)
     yield from (f"events         {line}" for line in _read_once(workload, plan, one))
     yield from (f"together       {line}" for line in _together(plan, one))
+    yield from (f"plan           {line}" for line in planned)
     yield from (f"graphlets      {line}" for _, line in graphlets)
     yield ""
     yield "template: the steps of a trend, and the queries that take them"

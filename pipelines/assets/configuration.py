@@ -174,6 +174,10 @@ class PipelineConfiguration(PipelineResource):
         default=_EXECUTE.engine,
         description="Engine that computes: hamlet, greta, two_step, shared_two_step, aseq, sharon or gloria",
     )
+    optimizer: str = Field(
+        default=_EXECUTE.optimizer,
+        description="What may be shared: auto, hamlet, gloria, sharon, greedy or none",
+    )
     policy: str = Field(default=_EXECUTE.policy, description="Sharing policy: dynamic, always or never")
     cost_model: str = Field(default=_EXECUTE.cost_model, description="Cost model: measured or paper")
     choice: str = Field(default=_EXECUTE.choice, description="Choice of who shares: guarded or paper")
@@ -210,6 +214,7 @@ class PipelineConfiguration(PipelineResource):
             strict=options.strict,
             warehouse=str(settings.warehouse),
             engine=execute.engine,
+            optimizer=execute.optimizer,
             policy=execute.policy,
             cost_model=execute.cost_model,
             choice=execute.choice,
@@ -266,6 +271,7 @@ class PipelineConfiguration(PipelineResource):
             warehouse=self.location(),
             execute=ExecuteOptions(
                 engine=self.engine,
+                optimizer=self.optimizer,
                 policy=self.policy,
                 cost_model=self.cost_model,
                 choice=self.choice,

@@ -61,6 +61,7 @@ def explain(
     events: tuple[str, ...],
     columns: ColumnOptions,
     engine: str | None,
+    optimizer: str,
     policy: str,
     cost_model: str,
     choice: str,
@@ -83,7 +84,7 @@ def explain(
     read = frozenset(name for query in plans for name in query.columns)
     numeric = {name for query in plans for name in query.numeric_columns}
     schema, engine = schema_of(columns), engine or DEFAULT_ENGINE
-    sharing = {"policy": policy, "cost_model": cost_model, "choice": choice}
+    sharing = {"optimizer": optimizer, "policy": policy, "cost_model": cost_model, "choice": choice}
     with going_on() as gauge, Crew(threads_of()) as crew:
         begun = perf_counter()
         gauge.begin("looking for files")

@@ -120,7 +120,7 @@ def _columns(given: dict[str, Any]) -> ColumnOptions:
 
 
 def sharing_options(command: Command) -> Command:
-    """--policy, --cost-model and --choice; their values are checked by the core."""
+    """--optimizer, --policy, --cost-model and --choice; their values are checked by the core."""
     for option in (
         click.option(
             "--choice",
@@ -142,6 +142,13 @@ def sharing_options(command: Command) -> Command:
             show_default=True,
             metavar="P",
             help="When queries share: dynamic, always or never. Never changes an answer.",
+        ),
+        click.option(
+            "--optimizer",
+            default="auto",
+            show_default=True,
+            metavar="O",
+            help="Whose rules say what may be shared: auto (all that pays), hamlet, gloria, sharon, greedy or none.",
         ),
     ):
         command = option(command)

@@ -53,6 +53,7 @@ def pipeline(
     warehouse: str,
     columns: ColumnOptions,
     engine: str | None,
+    optimizer: str,
     policy: str,
     cost_model: str,
     choice: str,
@@ -67,7 +68,7 @@ def pipeline(
     from pipelines.commands.main_run import fail_if_red, run_job, show_checks, show_steps
 
     # Whatever can be refused is refused before Spark starts.
-    execute = execute_options(engine, policy, cost_model, choice, arithmetic, flush=flush)
+    execute = execute_options(engine, optimizer, policy, cost_model, choice, arithmetic, flush=flush)
     settings = read_settings(workload, events, columns, warehouse, execute)
     queries = [query.name for query in settings.workload.plans]
     require_columns(settings)
@@ -83,15 +84,22 @@ def pipeline(
 
 
 def execute_options(
-    engine: str | None, policy: str, cost_model: str, choice: str, arithmetic: str, *, flush: bool = True
+    engine: str | None,
+    optimizer: str,
+    policy: str,
+    cost_model: str,
+    choice: str,
+    arithmetic: str,
+    *,
+    flush: bool = True,
 ) -> ExecuteOptions:
     """The options of `evaluation_options` as a run takes them; raises what the core raises for those that cannot be."""
     from hamlet_core.engines.registry import DEFAULT_ENGINE, Options
     from pipelines.settings import ExecuteOptions
 
     engine = engine or DEFAULT_ENGINE
-    Options(engine, policy, cost_model, arithmetic, choice)
-    return ExecuteOptions(engine, policy, cost_model, choice, arithmetic, flush=flush)
+    Options(engine, policy, cost_model, arithmetic, choice, optimizer=optimizer)
+    return ExecuteOptions(engine, policy, cost_model, choice, arithmetic, flush=flush, optimizer=optimizer)
 
 
 def read_settings(

@@ -87,6 +87,7 @@ def run(
     events: str,
     columns: ColumnOptions,
     engine: str | None,
+    optimizer: str,
     policy: str,
     cost_model: str,
     choice: str,
@@ -136,7 +137,7 @@ def run(
         else:
             for line in advice(hamlet_core.plan(asked), table, schema):
                 click.echo(f"Warning: {visible(line)}", err=True)
-            sharing = {"policy": policy, "cost_model": cost_model, "choice": choice}
+            sharing = {"optimizer": optimizer, "policy": policy, "cost_model": cost_model, "choice": choice}
             chosen = engine or _engine(table.num_rows)
             options = {"engine": chosen, "arithmetic": arithmetic, **sharing}
             gauge.begin("computing", "events", table.num_rows)

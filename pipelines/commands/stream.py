@@ -99,6 +99,7 @@ def stream(
     max_files: int | None,
     columns: ColumnOptions,
     engine: str | None,
+    optimizer: str,
     policy: str,
     cost_model: str,
     choice: str,
@@ -111,7 +112,7 @@ def stream(
     that come too late are in the table events_late, and `hamlet pipeline` over the same warehouse computes their windows anew.
     """
     # Whatever can be refused is refused before Spark starts.
-    execute = execute_options(engine, policy, cost_model, choice, arithmetic)
+    execute = execute_options(engine, optimizer, policy, cost_model, choice, arithmetic)
     wait, every = _length("--lateness", lateness), _length("--trigger", trigger)
     settings = read_settings(workload, source, columns, warehouse, execute)
     changing = _Changing(settings, workload)

@@ -1,4 +1,4 @@
-"""What takes part in a comparison: the engines, the compiled one with each way to decide who shares."""
+"""What takes part in a comparison: the engines, the compiled one with each way to plan and to decide who shares."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hamlet_core.engines.registry import DEFAULT_ENGINE, ENGINES, Options
+from hamlet_core.sharing.options import OPTIMIZERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,7 @@ class Member:
     engine: str
     policy: str = "dynamic"
     cost_model: str = "measured"
+    optimizer: str = "auto"
 
     @property
     def name(self) -> str:
@@ -24,7 +26,9 @@ class Member:
         ('greta', 'hamlet never', 'hamlet paper')
         """
         usual = Member(self.engine)
-        other = (own for own in ("policy", "cost_model") if getattr(self, own) != getattr(usual, own))
+        other = (
+            own for own in ("policy", "cost_model", "optimizer") if getattr(self, own) != getattr(usual, own)
+        )
         return " ".join((self.engine, *(getattr(self, own) for own in other)))
 
 
@@ -40,5 +44,6 @@ def members(engines: Sequence[str] = ENGINES) -> tuple[Member, ...]:
                 Member(engine, policy="always"),
                 Member(engine, policy="never"),
                 Member(engine, cost_model="paper"),
+                *(Member(engine, optimizer=own) for own in OPTIMIZERS if own not in ("auto", "none")),
             ]
     return tuple(found)

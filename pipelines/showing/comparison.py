@@ -66,7 +66,7 @@ def _time(seconds: float) -> str:
 
 
 def as_table(outcomes: Sequence[Outcome]) -> pa.Table:
-    """The same with every digit: engine, policy, cost_model, events_per_second, seconds (median, of each run below),
+    """The same with every digit: engine, policy, cost_model, optimizer, events_per_second, seconds (median, of each run below),
     planning_seconds, peak_bytes, differences, reason.
     """
     rows = [
@@ -75,6 +75,7 @@ def as_table(outcomes: Sequence[Outcome]) -> pa.Table:
             "engine": one.member.engine,
             "policy": one.member.policy,
             "cost_model": one.member.cost_model,
+            "optimizer": one.member.optimizer,
             "events": one.events,
             "runs": len(one.runs),
             "events_per_second": one.events_per_second if one.runs else None,

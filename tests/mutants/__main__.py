@@ -27,6 +27,7 @@ SUITE = (
     "tests/properties/test_lanes.py",
     "tests/properties/test_matching.py",
     "tests/properties/test_metamorphic.py",
+    "tests/properties/test_optimizers.py",
     "tests/properties/test_pushed.py",
     "tests/properties/test_sequences.py",
     "tests/properties/test_spans.py",
@@ -42,7 +43,11 @@ FIRST = {
     "engines/hamlet/chains/": "test_pushed.py",
     "engines/hamlet/events/": "test_spans.py",
     "engines/hamlet/graphlets/": "test_wide_graphlets.py",
+    "engines/hamlet/planning.py": "test_optimizers.py",
+    "engines/hamlet/program/equal_states.py": "test_optimizers.py",
+    "engines/hamlet/bursts/layout.py": "test_optimizers.py",
     "engines/hamlet/prefixes/": "test_matching.py",
+    "template/steps.py": "test_trends.py",
 }
 """By the beginning of a path, who most likely sees a fault there: it goes before the others, which are minutes."""
 

@@ -19,6 +19,8 @@ class Fault:
 GRETA, TWO_STEP = "engines/greta.py", "engines/two_step.py"
 ASEQ, SHARON, GLORIA = "engines/aseq.py", "engines/sharon.py", "engines/gloria.py"
 STEPS, SHARED_TWO_STEP = "engines/steps.py", "engines/shared_two_step.py"
+STEPS_OF_TEMPLATES, PLANNING = "template/steps.py", "engines/hamlet/planning.py"
+EQUAL_PLACES, LAYOUT = "engines/hamlet/program/equal_states.py", "engines/hamlet/bursts/layout.py"
 PARTITIONS, PREPARED = "engines/partitions.py", "engines/prepared.py"
 AGGREGATES, ARITHMETIC = "algebra/aggregates.py", "algebra/arithmetic.py"
 CONSTRUCTION = "pattern/construction.py"
@@ -550,9 +552,9 @@ def _mixed(found: Any, shared: int, stream: Stream) -> Any:
     ),
     Fault(
         "steps on other conditions are shared (gloria)",
-        GLORIA,
-        "preceding[target].add((found[source], condition))",
-        "preceding[target].add(found[source])",
+        STEPS_OF_TEMPLATES,
+        "preceding[target].add((own[source], condition))",
+        "preceding[target].add(own[source])",
     ),
     Fault(
         "what a condition joins is joined whatever it says (shared_two_step)",
@@ -821,6 +823,31 @@ def _over_all(fold: PathFold, element: Element) -> Element:
         NUMBERS,
         "if significand < 0 and number != ",
         "if significand == 1 and number != ",
+    ),
+    # --- plans
+    Fault(
+        "what no segment has is folded with its equals (events)",
+        EQUAL_PLACES,
+        "sharing.label(accumulator.analysed.query.name, one.index)",
+        "None",
+    ),
+    Fault(
+        "what no segment has is folded with its equals (bursts)",
+        LAYOUT,
+        "sharing.label(accumulator.analysed.query.name, one.index)",
+        "None",
+    ),
+    Fault(
+        "who shares the next step shares the last one, too (gloria)",
+        PLANNING,
+        "segments.setdefault((query, edge.source), its.queries)",
+        "segments.setdefault((query, edge.target), its.queries)",
+    ),
+    Fault(
+        "a part of a sequence is shared one step later (sharon)",
+        PLANNING,
+        "(int(query), first + step): number",
+        "(int(query), first + step + 1): number",
     ),
     # --- graphlets
     Fault("a run of equal events counts once", STEADY, "whole(arena, slot, times)", "whole(arena, slot, 1)"),

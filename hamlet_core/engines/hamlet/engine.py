@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -113,10 +114,12 @@ def fold_workload(
     crew = Crew(threads if len(stream) >= ALONE else 1)
     progress.at(0.0)
 
-    planned = [with_plans(sharing, whole, specs, stream, text) for whole in classes]
-    plan_of = {
-        id(own): plan for whole, plan in zip(classes, planned, strict=True) for own in (whole, *whole.rest)
-    }
+    plan_of: dict[int, Sharing] = {}
+    for whole in classes:
+        begun = perf_counter()
+        planned = with_plans(sharing, whole, specs, stream, text)
+        work.planning_seconds += perf_counter() - begun if planned is not sharing else 0.0
+        plan_of |= {id(own): planned for own in [whole, *whole.rest]}
 
     def piece(chunk: Chunk, own: QueryClass, way: str, share: float) -> Piece[_Folded]:
         def fold(here: Progress) -> _Folded:

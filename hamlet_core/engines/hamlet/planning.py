@@ -6,7 +6,7 @@ for goes alone. The papers count trends; queries that ask for more share a segme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -65,16 +65,21 @@ def with_plans(
 
 
 def plans(
-    own: QueryClass, specs: Sequence[WindowSpec], stream: Stream, text: str, optimizer: str
+    own: QueryClass, specs: Sequence[WindowSpec], stream: Stream | None, text: str, optimizer: str
 ) -> Iterator[Plan]:
-    """A plan for each specification of windows; `specs` are those of all queries of the workload."""
+    """A plan for each specification of windows; `specs` are those of all queries of the workload.
+
+    Without a stream it is supposed that each step has one event per window.
+    """
     of_query = [specs[number] for number in own.places]
     answers, planned = _OPTIMIZERS[optimizer]
     for spec in dict.fromkeys(of_query):
         queries = [query for query, its in enumerate(of_query) if its == spec]
         taken = {query: own.queries[query] for query in queries if answers(own.queries[query])}
         keys = {query: _keys(own, query) for query in taken}
-        found, segments = planned(taken, keys, _rates(own, spec, keys, stream, text))
+        wanted = {key for steps in keys.values() for key in steps}
+        rates = dict.fromkeys(wanted, 1.0) if stream is None else _rates(own, spec, wanted, stream, text)
+        found, segments = planned(taken, keys, rates)
         names = {query: own.queries[query].query.name for query in queries}
         yield Plan(
             spec,
@@ -92,12 +97,9 @@ def _keys(own: QueryClass, query: int) -> list[Key]:
     return [(one.type, own.local.predicates.bit.get((query, one.alias))) for one in positions]
 
 
-def _rates(
-    own: QueryClass, spec: WindowSpec, keys: Mapping[int, Sequence[Key]], stream: Stream, text: str
-) -> Rates:
+def _rates(own: QueryClass, spec: WindowSpec, wanted: Collection[Key], stream: Stream, text: str) -> Rates:
     """Events per window of a partition that has any, in the windows that begin among the first events of the stream."""
     beginning = next(chunks(stream.between(0, min(len(stream), LOOKED_AT)), [spec], 0, Limits()), None)
-    wanted = {key for steps in keys.values() for key in steps}
     if beginning is None:
         return dict.fromkeys(wanted, 0.0)
     events = class_events(own, beginning.stream, text)

@@ -30,6 +30,7 @@ def trend_aggregates(
     engine: str = DEFAULT_ENGINE,
     cost_model: str = "measured",
     choice: str = "guarded",
+    optimizer: str = "auto",
 ) -> DataFrame:
     """The rows of `hamlet_core.run` as a lazy frame: window bounds are BIGINT for integer times, else TIMESTAMP.
 
@@ -39,7 +40,7 @@ def trend_aggregates(
     values (a NULL time, NaN) show when the frame is computed, as an error of Spark that names the same code.
     """
     parsed = parse(workload) if isinstance(workload, str) else workload
-    options = ExecuteOptions(engine, policy, cost_model, choice, arithmetic)
+    options = ExecuteOptions(engine, policy, cost_model, choice, arithmetic, optimizer=optimizer)
     plans = plan(parsed)
     columns = _arrow_columns(events, columns_read(plans, schema, events.columns))
     shared = TaskInput(parsed, plans, columns, schema, options)

@@ -136,6 +136,7 @@ class Working:
             policy=options.policy,
             cost_model=options.cost_model,
             choice=options.choice,
+            optimizer=options.optimizer,
             arithmetic=options.arithmetic,
             threads=1,
         )

@@ -45,7 +45,8 @@ def test_session(
 
 def test_what_the_page_of_sharing_shows_is_a_session() -> None:
     page = (HERE.parents[2] / "docs" / "sharing.md").read_text(encoding="utf-8")
-    session = (HERE / "explain_sharing.session").read_text(encoding="utf-8").splitlines()
+    sessions = (HERE / f"{name}.session" for name in ("explain_sharing", "explain_plan"))
+    session = "".join(one.read_text(encoding="utf-8") for one in sessions).splitlines()
     shown = [
         line for block in re.findall(r"```text\n(.*?)```", page, re.DOTALL) for line in block.splitlines()
     ]

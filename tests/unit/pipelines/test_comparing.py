@@ -41,9 +41,10 @@ def by_name(outcomes: Sequence[Outcome]) -> dict[str, Outcome]:
 
 def test_the_compiled_engine_takes_part_with_each_way_to_share() -> None:
     assert [one.name for one in members(("gloria", "hamlet"))] == [
-        "hamlet", "hamlet always", "hamlet never", "hamlet paper", "gloria",
+        "hamlet", "hamlet always", "hamlet never", "hamlet paper",
+        "hamlet hamlet", "hamlet gloria", "hamlet sharon", "hamlet greedy", "gloria",
     ]  # fmt: skip
-    assert len({one.name for one in members()}) == len(members()) == 10
+    assert len({one.name for one in members()}) == len(members()) == 14
     with pytest.raises(StreamError, match="E210"):
         members(("greta", "flink"))
 
@@ -62,14 +63,15 @@ def test_every_engine_answers_the_same_and_is_measured() -> None:
     assert min(planning["gloria"], planning["sharon"], planning["shared_two_step"]) > 0
     check_outcomes(outcomes)
     assert told[:2] == ["running hamlet, round 1 of 2", "running hamlet always, round 1 of 2"]
-    assert told[10:12] == ["running hamlet always, round 2 of 2", "running hamlet never, round 2 of 2"]
+    assert told[14:16] == ["running hamlet always, round 2 of 2", "running hamlet never, round 2 of 2"]
 
 
 def test_a_run_gets_what_is_asked_for() -> None:
     request = runs._request(asked(threads=2, arithmetic="exact"), Member("hamlet", policy="never"))
     assert request["text"] == TEXT
     assert request["options"] == {
-        "engine": "hamlet", "policy": "never", "cost_model": "measured", "arithmetic": "exact", "threads": 2,
+        "engine": "hamlet", "policy": "never", "cost_model": "measured", "optimizer": "auto",
+        "arithmetic": "exact", "threads": 2,
     }  # fmt: skip
 
 
