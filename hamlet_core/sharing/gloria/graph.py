@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from hamlet_core.sharing.gloria import nodes
 from hamlet_core.sharing.gloria.costs import Frequencies
 from hamlet_core.sharing.gloria.plans import Doubt, PrunedNode, Sets
@@ -99,21 +101,18 @@ def reached(
     frequencies: Frequencies,
 ) -> list[Node]:
     """Edge pruning: per preceding pool only the edge that adds least to the distance, of equals that of the older node."""
-    made = []
-    for index, sets in enumerate(found):
-        distance = behind = nodes.entry(pools, pool, sets, frequencies)
-        nearest = []
-        for link, rows in zip(pools.into[pool], links, strict=True):
-            ways = [
-                node.distance_from_start + row[index]
-                for node, row in zip(built[link.before], rows, strict=True)
-            ]
-            nearest.append(min(range(len(ways)), key=ways.__getitem__))
-            distance += ways[nearest[-1]]
-            behind += min(
-                node.behind + node.ending + row[index]
-                for node, row in zip(built[link.before], rows, strict=True)
-            )
-        ending = nodes.ending(pools, pool, sets, frequencies)
-        made.append(Node(sets, distance, behind, ending, tuple(nearest)))
-    return made
+    distance = np.array([nodes.entry(pools, pool, sets, frequencies) for sets in found])
+    behind, nearest = distance.copy(), []
+    for link, rows in zip(pools.into[pool], links, strict=True):
+        steps = np.array(rows)
+        ways = np.array([node.distance_from_start for node in built[link.before]])[:, None] + steps
+        nearest.append(ways.argmin(axis=0).tolist())
+        distance = distance + ways.min(axis=0)
+        left = np.array([node.behind + node.ending for node in built[link.before]])
+        behind = behind + (left[:, None] + steps).min(axis=0)
+    of_nodes = list(zip(*nearest, strict=True)) or [()] * len(found)
+    ending = nodes.endings(pools, pool, found, frequencies)
+    return [
+        Node(*about)
+        for about in zip(found, distance.tolist(), behind.tolist(), ending, of_nodes, strict=True)
+    ]

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from itertools import accumulate, product
 from math import inf
 
+import numpy as np
+import numpy.typing as npt
+
 from hamlet_core.sharing.gloria import costs
 from hamlet_core.sharing.gloria.costs import Frequencies
 from hamlet_core.sharing.gloria.plans import QuerySet, Sets
@@ -142,22 +145,29 @@ class Steps:
         place: dict[QuerySet | None, int] = {None: 0}
         for own in (own for sets in after for own in sets):
             place.setdefault(own, len(place))
-        targets = [{query: place[own] for own in sets for query in own.queries} for sets in after]
-        changes: dict[QuerySet, tuple[int, float, list[float]]] = {}
+        goes_on: dict[QuerySet, QuerySet] = {}
+        charged: dict[QuerySet, float] = {}
         for own in dict.fromkeys(own for sets in before for own in sets):
-            charged, left = self._left(own)
+            cost, left = self._left(own)
             if left is not None:
-                changes[own] = left.queries[0], charged, [self._changed(left, new) for new in place]
+                goes_on[own], charged[own] = left, cost
+        looked_up = {left.queries[0] for left in goes_on.values()}
+        where: dict[int, npt.NDArray[np.intp]] = {query: np.zeros(len(after), np.intp) for query in looked_up}
+        for node, sets in enumerate(after):
+            for own in sets:
+                for query in looked_up.intersection(own.queries):
+                    where[query][node] = place[own]
+        changes = {
+            own: np.array([self._changed(left, new) for new in place])[where[left.queries[0]]]
+            for own, left in goes_on.items()
+        }
         rows = []
         for sets in before:
-            leaving = [changes[own] for own in sets if own in changes]
-            charged = sum(one for _, one, _ in leaving)
-            rows.append(
-                tuple(
-                    charged + sum([change[target.get(query, 0)] for query, _, change in leaving])
-                    for target in targets
-                )
-            )
+            leaving = [own for own in sets if own in goes_on]
+            total = np.zeros(len(after))
+            for own in leaving:
+                total += changes[own]
+            rows.append(tuple((total + sum(charged[own] for own in leaving)).tolist()))
         return tuple(rows)
 
     def _left(self, own: QuerySet) -> tuple[float, QuerySet | None]:
@@ -206,13 +216,14 @@ def entry(pools: Pools, pool: int, sets: Sets, frequencies: Frequencies) -> floa
     return cost
 
 
-def ending(pools: Pools, pool: int, sets: Sets, frequencies: Frequencies) -> float:
-    """What queries cost that end after a pool, if it has this plan."""
-    return sum(
-        Steps(pools, link, frequencies).weights([sets], [()])[0][0]
-        for link in pools.out_of[pool]
-        if pools.pools[link.after].kind is Kind.END
-    )
+def endings(pools: Pools, pool: int, found: Sequence[Sets], frequencies: Frequencies) -> list[float]:
+    """What queries cost that end after a pool, by the plan that it has."""
+    costs_ = [0.0] * len(found)
+    for link in pools.out_of[pool]:
+        if pools.pools[link.after].kind is Kind.END:
+            for node, (weight,) in enumerate(Steps(pools, link, frequencies).weights(found, [()])):
+                costs_[node] += weight
+    return costs_
 
 
 def dearer_later(pools: Pools, pool: int, one: Sets, other: Sets, frequencies: Frequencies) -> float:
