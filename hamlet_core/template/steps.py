@@ -69,6 +69,13 @@ def merged_template(
     A query that would close a cycle has steps of its own: it shares nothing.
     """
     frequencies = dict(frequencies)
+    alone = (
+        _template(one, names[query], {name: frequencies[name] for name in names[query]})
+        for query, one in queries.items()
+    )
+    whole = with_queries(Workload((), (), (), frequencies), *alone)
+    if has_order(whole):
+        return whole, {query: names[query] for query in queries}
     merged, found = Workload((), (), (), frequencies), {}
     for query, analysed in queries.items():
         own = names[query]

@@ -23,6 +23,7 @@ from hamlet_core.sharing.gloria.plans import SharingPlan
 from hamlet_core.sharing.gloria.workload import Workload
 from hamlet_core.sharing.options import STATIC, Sharing
 from hamlet_core.sharing.segments import Place, Segments
+from hamlet_core.sharing.sharon import plan as of_sharon
 from hamlet_core.sharing.sharon.candidates import place
 from hamlet_core.sharing.sharon.plan import SharonPlan, sharon_plan
 from hamlet_core.table.encode import Stream
@@ -31,6 +32,8 @@ from hamlet_core.windows import WindowSpec
 
 LOOKED_AT = 1 << 15
 """Events at the beginning of a stream that rates are counted from."""
+SECONDS = 0.2
+"""That SHARON's search for the best plan may take; beyond them it is the greedy one."""
 
 Rates: TypeAlias = Mapping[Key, float]
 """(type, local predicate or None) -> events per window of a partition that has any."""
@@ -144,7 +147,7 @@ def _by_gloria(
 def _by_sharon(queries: _Queries, keys: _Keys, rates: Rates) -> _Found:
     """A segment is a part of sequences that several queries share."""
     names = named({str(query): keys[query] for query in queries})
-    plan = sharon_plan(names, _by_name(names, keys, rates))
+    plan = sharon_plan(names, _by_name(names, keys, rates), of_sharon.Limits(SECONDS))
     segments: dict[tuple[int, int], Hashable] = {}
     for number, part in enumerate(plan.shared):
         for query in part.queries:

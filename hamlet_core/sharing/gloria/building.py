@@ -6,10 +6,10 @@ Source: GLORIA (SIGMOD 2022), section 4: node generation and node pruning.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import product
-from math import prod
+from math import prod, sqrt
 
 from hamlet_core.sharing.gloria import nodes
 from hamlet_core.sharing.gloria.costs import Frequencies
@@ -18,6 +18,9 @@ from hamlet_core.sharing.gloria.nodes import Incoming
 from hamlet_core.sharing.gloria.plans import Doubt, PrunedNode, Sets
 from hamlet_core.sharing.gloria.pools import Kind, Pools, pools_of
 from hamlet_core.sharing.gloria.workload import Workload
+
+FEWEST = 8
+"""Nodes of a pool that stay however large a template is."""
 
 
 class Pruning(Enum):
@@ -41,6 +44,17 @@ class Limits:
     """Of a pool, as far as can be foreseen: of more, sets are joined in fewer ways."""
     nodes: int = 100
     """Of a pool that stay: of more, those in which nobody or everybody shares, and the nearest others."""
+    steps: int = 12_000_000
+    """Of queries between nodes, about: where a template has more, each pool has fewer nodes and candidates."""
+
+    def of(self, pools: Pools) -> Limits:
+        """Those of a template, whose steps are the nodes times the candidates, for each query that goes on."""
+        most = sum(len(link.queries) for links in pools.into for link in links)
+        nodes_ = int(sqrt(self.steps * self.nodes / (self.candidates * max(most, 1))))
+        if nodes_ >= self.nodes:
+            return self
+        nodes_ = max(nodes_, FEWEST)
+        return replace(self, nodes=nodes_, candidates=self.candidates * nodes_ // self.nodes)
 
 
 def build_graph(
@@ -51,6 +65,7 @@ def build_graph(
     Raises InvariantError E942 for a workload that is no template.
     """
     pools = pools_of(workload)
+    limits = limits and limits.of(pools)
     frequencies = workload.frequencies
     built: list[tuple[Node, ...]] = []
     weights: dict[tuple[int, int], Weights] = {}
@@ -106,6 +121,10 @@ def _candidates(
     found: dict[Sets, None] = {}
     for sets in incoming:
         found.update(dict.fromkeys(nodes.candidates(pools, pool, sets, frequencies, most)))
+    if limits is not None and len(found) > limits.candidates:
+        return [*filter(_plain, found), *(sets for sets in found if not _plain(sets))][
+            : limits.candidates
+        ], True
     return list(found), fewer
 
 
@@ -137,9 +156,13 @@ def _nearest(made: Sequence[Node], kept: Sequence[int], most: int) -> list[int]:
         sets = made[index].sets
         kind = _kind(sets)
         rank[kind] = rank.get(kind, -1) + 1
-        plain = len(sets) == 1 or not any(own.shared for own in sets)
-        order.append((not plain, rank[kind], made[index].behind, index))
+        order.append((not _plain(sets), rank[kind], made[index].behind, index))
     return sorted(index for *_, index in sorted(order)[:most])
+
+
+def _plain(sets: Sets) -> bool:
+    """Whether everybody shares, or nobody."""
+    return len(sets) == 1 or not any(own.shared for own in sets)
 
 
 def _kind(sets: Sets) -> tuple[object, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import accumulate, chain
 from time import perf_counter
 
 from hamlet_core.errors import InvariantError
@@ -32,12 +33,13 @@ class Migration:
         return self.saving > self.cost
 
 
-def with_queries(workload: Workload, new: Workload) -> Workload:
-    """Both workloads as one; the queries of `new` are numbered after all others, and its frequencies hold where given."""
-    shift = len(workload.starts)
+def with_queries(workload: Workload, *new: Workload) -> Workload:
+    """All workloads as one; the queries of each are numbered after all before it, and its frequencies hold where given."""
+    every = (workload, *new)
+    shifts = accumulate((len(one.starts) for one in new), initial=len(workload.starts))
     takers: dict[Pair, list[int]] = {}
     rounds: dict[tuple[Pair, ...], list[int]] = {}
-    for one, added in ((workload, 0), (new, shift)):
+    for one, added in zip(every, (0, *shifts), strict=False):
         for transition in one.transitions:
             pair = transition.source, transition.target
             takers.setdefault(pair, []).extend(query + added for query in transition.queries)
@@ -46,9 +48,9 @@ def with_queries(workload: Workload, new: Workload) -> Workload:
             rounds.setdefault(known, []).extend(query + added for query in body.queries)
     return Workload(
         tuple(Transition(*pair, tuple(sorted(queries))) for pair, queries in takers.items()),
-        workload.starts + new.starts,
-        workload.ends + new.ends,
-        {**workload.frequencies, **new.frequencies},
+        tuple(chain.from_iterable(one.starts for one in every)),
+        tuple(chain.from_iterable(one.ends for one in every)),
+        {name: frequency for one in every for name, frequency in one.frequencies.items()},
         tuple(KleeneBody(pairs, tuple(sorted(queries))) for pairs, queries in rounds.items()),
     )
 
