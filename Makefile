@@ -26,7 +26,7 @@ help:
 	@echo '  make fmt     format the code'
 	@echo '  make slow    long differential and soak runs'
 	@echo '  make mutants plant faults of meaning and show which test sees each'
-	@echo '  make bench   benchmarks, ten minutes (ONLY=a,d: some of them; only on request g: pictures, n: cores, p: on Spark,'
+	@echo '  make bench   benchmarks, ten minutes (ONLY=a,d: some of them; only on request g: pictures, n: cores, o: optimizers, p: on Spark,'
 	@echo '               u: plain files beside DuckDB, k: funnels beside ClickHouse, DuckDB and Polars, which make peers brings)'
 	@echo '  make setup   .venv with what runs need, Java if there is none, the Delta JARs (make tools: what tests need, too)'
 	@echo '  make pins    the digests of the versions in constraints.txt, anew, into requirements/'

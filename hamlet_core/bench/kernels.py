@@ -12,9 +12,11 @@ from hamlet_core.engines.hamlet.engine import prepare, totals
 from hamlet_core.engines.hamlet.input.chunks import Chunk
 from hamlet_core.engines.hamlet.input.query_class import classes_of, reads_nothing
 from hamlet_core.engines.hamlet.passes import ClassPasses
+from hamlet_core.engines.hamlet.planning import with_plans
 from hamlet_core.execution import windowed_queries
 from hamlet_core.results.counters import Work
 from hamlet_core.results.totals import Totals
+from hamlet_core.sharing.options import Sharing
 from hamlet_core.table.encode import EventSchema
 from hamlet_core.template.workload import LANES, path_of
 
@@ -51,7 +53,10 @@ def prepare_bench(
     specs = [query.spec for query in windowed]
     classes = []
     whole = classes_of([query.analysed for query in windowed])
-    for own in (own for one in whole for own in (one, *one.rest) if not reads_nothing(own, stream)):
-        passes = prepare(own, specs, Chunk(stream), text, **force)
-        classes.append(([windowed[place] for place in own.places], passes))
+    sharing = force.pop("sharing", Sharing())
+    for one in whole:
+        planned = with_plans(sharing, one, specs, stream, text)
+        for own in (own for own in (one, *one.rest) if not reads_nothing(own, stream)):
+            passes = prepare(own, specs, Chunk(stream), text, sharing=planned, **force)
+            classes.append(([windowed[place] for place in own.places], passes))
     return Prepared(classes, arithmetic)

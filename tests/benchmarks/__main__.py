@@ -26,6 +26,7 @@ KEYS = {
     "k": "clicks",
     "m": "modes",
     "n": "cores",
+    "o": "optimizers",
     "p": "spark",
     "r": "pushed",
     "s": "startup",
@@ -34,8 +35,8 @@ KEYS = {
     "v": "overlapping",
 }
 """Letter of a benchmark -> its module in `experiments`."""
-ON_REQUEST = ("g", "k", "n", "p", "u")
-"""Those that run only if they are asked for: g, p and u take minutes, p starts a JVM, k wants its peers (`make peers`), n and u two
+ON_REQUEST = ("g", "k", "n", "o", "p", "u")
+"""Those that run only if they are asked for: g, o, p and u take minutes, p starts a JVM, k wants its peers (`make peers`), n and u two
 cores that have nothing else to do.
 """
 

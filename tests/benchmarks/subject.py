@@ -28,10 +28,10 @@ class Subject:
         return self.engine in ENGINES
 
     def run(
-        self, text: str, table: pa.Table, arithmetic: str = "scaled", policy: str = "never"
+        self, text: str, table: pa.Table, arithmetic: str = "scaled", policy: str = "never", **more: Any
     ) -> Callable[[], pa.Table]:
-        """`run()` end to end, from text and Arrow to result rows, ready to be called."""
-        return lambda: run(text, table, engine=self.engine, policy=policy, arithmetic=arithmetic)
+        """`run()` end to end, from text and Arrow to result rows, ready to be called; `more` of its options."""
+        return lambda: run(text, table, engine=self.engine, policy=policy, arithmetic=arithmetic, **more)
 
     def fold(
         self, text: str, table: pa.Table, arithmetic: str = "scaled", policy: str = "never", **force: Any

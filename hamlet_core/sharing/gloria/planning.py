@@ -15,7 +15,7 @@ from hamlet_core.sharing.gloria.building import build_graph
 from hamlet_core.sharing.gloria.graph import Graph, graph_of
 from hamlet_core.sharing.gloria.greedy import greedy_sets
 from hamlet_core.sharing.gloria.plans import Doubt, SharingPlan, TransitionPlan
-from hamlet_core.sharing.gloria.search import cheapest_path, path_cost
+from hamlet_core.sharing.gloria.search import cheapest_path, is_wide, path_cost
 from hamlet_core.sharing.gloria.workload import Workload
 
 
@@ -31,6 +31,8 @@ def plan_sharing(workload: Workload) -> SharingPlan:
     """
     begun = perf_counter()
     graph = build_graph(workload)
+    if is_wide(graph) and Doubt.MANY_SETS not in graph.doubts:
+        graph = replace(graph, doubts=(*graph.doubts, Doubt.MANY_SETS))
     path = cheapest_path(graph)
     if graph.doubts:
         greedy = graph_of(workload, graph.pools, [[sets] for sets in greedy_sets(workload, graph.pools)])

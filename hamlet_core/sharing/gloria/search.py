@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
-from math import inf
+from math import inf, prod
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,17 @@ from hamlet_core.sharing.gloria.graph import Graph
 from hamlet_core.sharing.gloria.plans import Doubt
 from hamlet_core.sharing.gloria.pools import Junction
 
+Costs = npt.NDArray[np.float64]
+"""By node of a pool."""
 Path = tuple[int, ...]
 """Pool -> its node."""
 
 MOST_AT_ONCE = 1 << 12
 """Ways to choose nodes of one side of a junction that are looked at together."""
+
+MOST_WAYS = 1 << 15
+"""That are looked at of one junction; of more those that are found by improving `STARTS` and one."""
+STARTS = 8
 
 MOST_TRIES = 5_000
 """Nodes that are looked at to complete the paths of a diamond template."""
@@ -153,12 +159,13 @@ def _completed(
 ) -> list[tuple[float, Mapping[int, int]]]:
     """By node of one pool of a junction: the cheapest nodes of all its other pools, and what they and the steps cost.
 
-    The side with fewer pools is tried in every way; given it, the pools of the other side do not mind each other.
+    The side with fewer pools is tried in every way, or, if those are too many, in some; given it, the pools of the other side do
+    not mind each other.
     """
     few, many = sorted((junction.before, junction.after), key=len)
     own = {one: np.zeros(len(costs[one])) if one == pool else np.array(costs[one]) for one in (*few, *many)}
     best: list[tuple[float, Mapping[int, int]]] = [(inf, {})] * len(costs[pool])
-    ways = product(*(range(len(costs[one])) for one in few))
+    ways = _ways(graph, few, many, own, pool)
     while tried := list(islice(ways, MOST_AT_ONCE)):
         fixed = dict(zip(few, np.array(tried).T, strict=True))
         steps = {one: sum(_steps(graph, other, one)[at] for other, at in fixed.items()) for one in many}
@@ -176,6 +183,54 @@ def _completed(
                 chosen |= {one: int(found_[way].argmin()) for one, found_ in nearest.items()}
                 best[node] = float(found[way]), chosen | {pool: node}
     return best
+
+
+def is_wide(graph: Graph) -> bool:
+    """Whether some junction has more ways than are tried."""
+    return any(
+        prod(len(graph.nodes[one]) for one in min(junction.before, junction.after, key=len)) > MOST_WAYS
+        for junction in graph.pools.junctions
+    )
+
+
+def _ways(
+    graph: Graph, few: Sequence[int], many: Sequence[int], own: Mapping[int, Costs], pool: int
+) -> Iterator[tuple[int, ...]]:
+    """The ways to choose a node of each of these pools: all, or those that are found by improving some by turns.
+
+    Then each is taken with every node of the pool that is asked about, if it is among them.
+    """
+    if prod(len(own[one]) for one in few) <= MOST_WAYS:
+        yield from product(*(range(len(own[one])) for one in few))
+        return
+    plain = [
+        next(at for at, node in enumerate(graph.nodes[one]) if not any(its.shared for its in node.sets))
+        for one in few
+    ]
+    most = max(len(own[one]) for one in few)
+    found: dict[tuple[int, ...], None] = {}
+    for start in (
+        plain,
+        *([min(rank, len(own[one]) - 1) for one in few] for rank in range(min(most, STARTS))),
+    ):
+        way = tuple(start)
+        while way not in found:
+            found[way] = None
+            chosen = _nearest_given(graph, many, own, dict(zip(few, way, strict=True)))
+            way = tuple(_nearest_given(graph, few, own, chosen).values())
+    for way in found:
+        for at in range(len(own[pool])) if pool in few else (0,):
+            yield tuple(at if one == pool else its for one, its in zip(few, way, strict=True))
+
+
+def _nearest_given(
+    graph: Graph, others: Sequence[int], own: Mapping[int, Costs], fixed: Mapping[int, int]
+) -> dict[int, int]:
+    """The cheapest nodes of the pools on one side of a junction, each by itself, if those of the other side are fixed."""
+    return {
+        other: int((own[other] + sum(_steps(graph, one, other)[at] for one, at in fixed.items())).argmin())
+        for other in others
+    }
 
 
 def _steps(graph: Graph, one: int, other: int) -> npt.NDArray[np.float64]:

@@ -5,12 +5,13 @@ from random import Random
 import numpy as np
 import pytest
 
+from hamlet_core.sharing.gloria import search
 from hamlet_core.sharing.gloria.baselines import plan_by_enumeration, plan_greedily
 from hamlet_core.sharing.gloria.building import Limits, Pruning, build_graph
 from hamlet_core.sharing.gloria.change import plan_cost
 from hamlet_core.sharing.gloria.planning import plan_of, plan_sharing
 from hamlet_core.sharing.gloria.plans import Doubt
-from hamlet_core.sharing.gloria.workload import of_sequences
+from hamlet_core.sharing.gloria.workload import KleeneBody, Transition, Workload, of_sequences
 from tests.unit.sharing.gloria_workloads import (
     NAMES,
     body_first,
@@ -172,3 +173,46 @@ def test_node_pruning_as_printed_loses_no_optimum_where_both_queries_are_the_cha
         rows = chains(types * most, -(-number // len(shapes)), types, most)
         lost = cheapest(rows, prune=True) > cheapest(rows, prune=False)
         assert not lost.any(), rows[lost][:3]
+
+
+def between(ways, queries):
+    """Queries with a Kleene body in common, between as many beginnings and ends."""
+    starts, ends = [f"P{way}" for way in range(ways)], [f"S{way}" for way in range(ways)]
+    taken = [(starts[query % ways], ends[query // ways % ways]) for query in range(queries)]
+    transitions = [
+        *(
+            (start, "B", tuple(query for query, one in enumerate(taken) if one[0] == start))
+            for start in starts
+        ),
+        *(("B", end, tuple(query for query, one in enumerate(taken) if one[1] == end)) for end in ends),
+    ]
+    return Workload(
+        tuple(Transition(*one) for one in transitions if one[2]),
+        tuple((start,) for start, _ in taken),
+        tuple((end,) for _, end in taken),
+        {name: 10.0 + place for place, name in enumerate((*starts, "B", *ends))},
+        (KleeneBody((("B", "B"),), tuple(range(queries))),),
+    )
+
+
+def test_a_body_between_many_beginnings_and_ends_is_planned_and_the_plan_is_in_doubt():
+    """All ways to choose a node for each beginning would be looked at for ever."""
+    workload = between(10, 50)
+    plan = plan_sharing(workload)
+    assert Doubt.MANY_SETS in plan.doubts
+    assert plan.cost == plan_cost(workload, plan) <= plan_greedily(workload).cost
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ways_that_are_not_all_tried_lead_to_plans_near_the_best(shape, monkeypatch):
+    random, found = Random(f"few ways {shape}"), []
+    for _ in range(60):
+        workload = drawn(shape, random, 3, 40)
+        best = plan_sharing(workload).cost
+        with monkeypatch.context() as patch:
+            patch.setattr(search, "MOST_WAYS", 0)
+            plan = plan_sharing(workload)
+        assert plan.cost == plan_cost(workload, plan)
+        assert best <= plan.cost <= plan_greedily(workload).cost
+        found.append(plan.cost == best)
+    assert sum(found) >= 50
