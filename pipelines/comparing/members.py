@@ -22,14 +22,13 @@ class Member:
     def name(self) -> str:
         """The engine, and what is not as usual.
 
-        >>> Member("greta").name, Member("hamlet", policy="never").name, Member("hamlet", cost_model="paper").name
-        ('greta', 'hamlet never', 'hamlet paper')
+        >>> Member("greta").name, Member("hamlet", policy="never").name, Member("hamlet", optimizer="gloria").name
+        ('greta', 'hamlet never', 'hamlet by gloria')
         """
         usual = Member(self.engine)
-        other = (
-            own for own in ("policy", "cost_model", "optimizer") if getattr(self, own) != getattr(usual, own)
-        )
-        return " ".join((self.engine, *(getattr(self, own) for own in other)))
+        other = (own for own in ("policy", "cost_model") if getattr(self, own) != getattr(usual, own))
+        rules = () if self.optimizer == usual.optimizer else (f"by {self.optimizer}",)
+        return " ".join((self.engine, *(getattr(self, own) for own in other), *rules))
 
 
 def members(engines: Sequence[str] = ENGINES) -> tuple[Member, ...]:

@@ -42,7 +42,7 @@ def by_name(outcomes: Sequence[Outcome]) -> dict[str, Outcome]:
 def test_the_compiled_engine_takes_part_with_each_way_to_share() -> None:
     assert [one.name for one in members(("gloria", "hamlet"))] == [
         "hamlet", "hamlet always", "hamlet never", "hamlet paper",
-        "hamlet hamlet", "hamlet gloria", "hamlet sharon", "hamlet greedy", "gloria",
+        "hamlet by hamlet", "hamlet by gloria", "hamlet by sharon", "hamlet by greedy", "gloria",
     ]  # fmt: skip
     assert len({one.name for one in members()}) == len(members()) == 14
     with pytest.raises(StreamError, match="E210"):
