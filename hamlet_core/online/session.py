@@ -42,7 +42,7 @@ from hamlet_core.table.encode import Column, EventSchema
 from hamlet_core.table.frames import Events
 from hamlet_core.windows import Wanted
 
-_OPTIONS = ("engine", "policy", "cost_model", "arithmetic", "choice")
+_OPTIONS = ("engine", "policy", "cost_model", "arithmetic", "choice", "optimizer")
 _COUNTS = ("top", "closed", "ended", "rows", "late_rows", "result_rows")
 """What of a position is a plain value."""
 
@@ -96,6 +96,7 @@ def stream(
     policy: str = "dynamic",
     cost_model: str = "measured",
     choice: str = "guarded",
+    optimizer: str = "auto",
     arithmetic: str = "scaled",
     threads: int | None = None,
 ) -> Session:
@@ -119,7 +120,7 @@ def stream(
     """
     check_schema(schema)
     check_lateness(lateness)
-    options = Options(engine, policy, cost_model, arithmetic, choice, threads=threads)
+    options = Options(engine, policy, cost_model, arithmetic, choice, threads=threads, optimizer=optimizer)
     asked = Asked.of(workload)
     check_queries(engine, asked.meaning.queries, asked.text)
     return Session(asked, schema, lateness, options)

@@ -119,6 +119,7 @@ INPUTS: dict[str, Callable[[], object]] = {
     "unknown policy": option(policy="sometimes"),
     "unknown cost model": option(cost_model="free"),
     "unknown choice": option(choice="best"),
+    "unknown optimizer": option(optimizer="best"),
     "unknown arithmetic": option(arithmetic="float"),
     "an option of another class": option(engine=["greta"]),
     "a schema of another class": option(schema="time"),

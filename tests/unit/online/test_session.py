@@ -380,6 +380,7 @@ def test_every_type_is_held_where_a_query_is_contiguous() -> None:
 )
 def test_a_state_keeps_every_option(schema: EventSchema, unit: str) -> None:
     options = {"policy": "never", "cost_model": "paper", "choice": "guarded", "arithmetic": "modular"}
+    options["optimizer"] = "sharon"
     table = events((1, "A"), (2, "B")).set_column(0, "time", pa.array([1, 2], pa.timestamp(unit)))
     session = stream(PAIRS, schema=schema, lateness="3 s", **options)
     session.push(table)

@@ -104,7 +104,19 @@ def test_pipeline_hands_on_its_options_and_says_where_the_rows_are(
     ]
     assert (
         main(
-            ["pipeline", *inputs, *options, "--warehouse", "wh", "--engine", "two_step", "--policy", "never"]
+            [
+                "pipeline",
+                *inputs,
+                *options,
+                "--warehouse",
+                "wh",
+                "--engine",
+                "two_step",
+                "--policy",
+                "never",
+                "--optimizer",
+                "none",
+            ]
         )
         == 0
     )
@@ -113,7 +125,7 @@ def test_pipeline_hands_on_its_options_and_says_where_the_rows_are(
     assert settings.warehouse == Path("wh")
     columns, execute = settings.source.options, settings.execute
     assert (columns.time, columns.type, columns.type_value, columns.time_unit) == ("at", None, "A", "ms")
-    assert (execute.cost_model, execute.choice) == ("paper", "paper")
+    assert (execute.cost_model, execute.choice, execute.optimizer) == ("paper", "paper", "none")
     assert (execute.engine, execute.policy, execute.arithmetic, execute.flush) == (
         "two_step",
         "never",

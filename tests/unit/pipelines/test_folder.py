@@ -39,7 +39,7 @@ def test_settings_of_stream_and_workload_become_those_of_a_run(tmp_path: Path) -
         "events: in\ntime: at\ntype_value: Day\ntime_unit: h\nwarehouse: tables\n",
         rides_hamlet=QUERY,
         rides_yaml="partitions: daily\nstart: 2026-01-05\narithmetic: exact\norigin: 7\npolicy: always\n"
-        "cost_model: paper\nchoice: paper\nsample:\n  size: 9\n",
+        "cost_model: paper\nchoice: paper\noptimizer: gloria\nsample:\n  size: 9\n",
     )
     read = WorkloadFolder.read(root)
     span = Span((Partition("x", datetime(2026, 1, 5, tzinfo=UTC), datetime(2026, 1, 6, tzinfo=UTC)),))
@@ -57,6 +57,7 @@ def test_settings_of_stream_and_workload_become_those_of_a_run(tmp_path: Path) -
         span,
     )
     assert (run.execute.policy, run.execute.cost_model, run.execute.choice) == ("always", "paper", "paper")
+    assert run.execute.optimizer == "gloria"
     assert read.named("rides").settings.start == datetime(2026, 1, 5, tzinfo=UTC)
     assert run.workload.name == "rides"
 
