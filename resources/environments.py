@@ -15,7 +15,7 @@ COLLECTOR = "-XX:+UseSerialGC"
 _BRIEF = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", COLLECTOR)
 """Short sessions never reach the second compiler's profit; those of millions of events need it. With the first alone Java
 keeps room for 48 MiB of code, and compiles no more when a session of many tests has filled it. A collector that works beside
-the program takes a sixth of a small session's processor time, where all that lives is some hundred megabytes.
+the program costs a small session 6 to 17 % of its processor time, and all that lives there is some hundred megabytes.
 """
 _SMALL = (
     # Compiling what Spark plans takes 4 s more than interpreting it, and 11 s less where there are 350,000 events.

@@ -11,7 +11,7 @@ from hamlet_core.describe.template import names_of
 from hamlet_core.execution import Execution
 from hamlet_core.sharing.burst import Outcome
 from hamlet_core.sharing.log import SUMMED, summarised
-from hamlet_core.sharing.options import STATIC, Sharing
+from hamlet_core.sharing.options import Sharing
 from hamlet_core.template.access import Access
 
 if TYPE_CHECKING:
@@ -47,9 +47,8 @@ def _decided(plan: GraphletPlan, sharing: Sharing) -> str:
             return "nothing is decided: the burst kernel folds each total in closed form"
         if not plan.gains:
             return "nothing is decided: more numbers would be shared than there are"
-    if sharing.always:
-        who = f"those in one segment of {sharing.optimizer}" if sharing.optimizer in STATIC else "all"
-        return f"{who} share, as long as there is room for their snapshots"
+    if sharing.policy == "always":
+        return "all share, as long as there is room for their snapshots"
     if plan.access is Access.RUNNING_TOTAL:
         return "decided for each burst"
     return "decided for the first burst of a window; those that share then go on or split"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -61,10 +61,7 @@ def explain(
     events: tuple[str, ...],
     columns: ColumnOptions,
     engine: str | None,
-    optimizer: str,
-    policy: str,
-    cost_model: str,
-    choice: str,
+    sharing: Mapping[str, Any],
 ) -> None:
     """Show how each query of the file WORKLOAD will be evaluated, stage by stage, and what an event costs.
 
@@ -84,7 +81,6 @@ def explain(
     read = frozenset(name for query in plans for name in query.columns)
     numeric = {name for query in plans for name in query.numeric_columns}
     schema, engine = schema_of(columns), engine or DEFAULT_ENGINE
-    sharing = {"optimizer": optimizer, "policy": policy, "cost_model": cost_model, "choice": choice}
     with going_on() as gauge, Crew(threads_of()) as crew:
         begun = perf_counter()
         gauge.begin("looking for files")
@@ -108,7 +104,7 @@ def explain(
             gauge.begin("computing", "events", table.num_rows)
             with watching(gauge.told):
                 execution = hamlet_core.execute(text, table, schema=schema, threads=None, log=True, **sharing)
-            click.echo(visible("\n" + "\n".join(decided_lines(execution, cost_model))))
+            click.echo(visible("\n" + "\n".join(decided_lines(execution, sharing["cost_model"]))))
 
 
 def _estimate(

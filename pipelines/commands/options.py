@@ -120,7 +120,14 @@ def _columns(given: dict[str, Any]) -> ColumnOptions:
 
 
 def sharing_options(command: Command) -> Command:
-    """--optimizer, --policy, --cost-model and --choice; their values are checked by the core."""
+    """--optimizer, --policy, --cost-model and --choice; their values are checked by the core, and the command gets them as one `sharing`, as
+    keywords of `run`.
+    """
+
+    @functools.wraps(command)
+    def with_sharing(**given: Any) -> Any:
+        return command(sharing={name: given.pop(name) for name in _SHARING}, **given)
+
     for option in (
         click.option(
             "--choice",
@@ -151,8 +158,11 @@ def sharing_options(command: Command) -> Command:
             help="Whose rules say what may be shared: auto (all that pays), hamlet, gloria, sharon, greedy or none.",
         ),
     ):
-        command = option(command)
-    return command
+        option(with_sharing)
+    return cast(Command, with_sharing)
+
+
+_SHARING = ("optimizer", "policy", "cost_model", "choice")
 
 
 arithmetic_option = click.option(

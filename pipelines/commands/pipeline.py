@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -53,10 +54,7 @@ def pipeline(
     warehouse: str,
     columns: ColumnOptions,
     engine: str | None,
-    optimizer: str,
-    policy: str,
-    cost_model: str,
-    choice: str,
+    sharing: Mapping[str, Any],
     arithmetic: str,
     flush: bool,
 ) -> None:
@@ -68,7 +66,7 @@ def pipeline(
     from pipelines.commands.main_run import fail_if_red, run_job, show_checks, show_steps
 
     # Whatever can be refused is refused before Spark starts.
-    execute = execute_options(engine, optimizer, policy, cost_model, choice, arithmetic, flush=flush)
+    execute = execute_options(engine, sharing, arithmetic, flush=flush)
     settings = read_settings(workload, events, columns, warehouse, execute)
     queries = [query.name for query in settings.workload.plans]
     require_columns(settings)
@@ -85,10 +83,7 @@ def pipeline(
 
 def execute_options(
     engine: str | None,
-    optimizer: str,
-    policy: str,
-    cost_model: str,
-    choice: str,
+    sharing: Mapping[str, Any],
     arithmetic: str,
     *,
     flush: bool = True,
@@ -98,8 +93,8 @@ def execute_options(
     from pipelines.settings import ExecuteOptions
 
     engine = engine or DEFAULT_ENGINE
-    Options(engine, policy, cost_model, arithmetic, choice, optimizer=optimizer)
-    return ExecuteOptions(engine, policy, cost_model, choice, arithmetic, flush=flush, optimizer=optimizer)
+    Options(engine, arithmetic=arithmetic, **sharing)
+    return ExecuteOptions(engine, arithmetic=arithmetic, flush=flush, **sharing)
 
 
 def read_settings(

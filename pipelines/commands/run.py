@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import IO, TYPE_CHECKING
@@ -87,10 +87,7 @@ def run(
     events: str,
     columns: ColumnOptions,
     engine: str | None,
-    optimizer: str,
-    policy: str,
-    cost_model: str,
-    choice: str,
+    sharing: Mapping[str, Any],
     arithmetic: str,
     queries: tuple[str, ...],
     wide: bool,
@@ -137,7 +134,6 @@ def run(
         else:
             for line in advice(hamlet_core.plan(asked), table, schema):
                 click.echo(f"Warning: {visible(line)}", err=True)
-            sharing = {"optimizer": optimizer, "policy": policy, "cost_model": cost_model, "choice": choice}
             chosen = engine or _engine(table.num_rows)
             options = {"engine": chosen, "arithmetic": arithmetic, **sharing}
             gauge.begin("computing", "events", table.num_rows)

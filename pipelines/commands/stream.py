@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -99,10 +99,7 @@ def stream(
     max_files: int | None,
     columns: ColumnOptions,
     engine: str | None,
-    optimizer: str,
-    policy: str,
-    cost_model: str,
-    choice: str,
+    sharing: Mapping[str, Any],
     arithmetic: str,
 ) -> None:
     """Read files of events as they arrive, compute the queries of the file WORKLOAD on Spark, and publish each window
@@ -112,7 +109,7 @@ def stream(
     that come too late are in the table events_late, and `hamlet pipeline` over the same warehouse computes their windows anew.
     """
     # Whatever can be refused is refused before Spark starts.
-    execute = execute_options(engine, optimizer, policy, cost_model, choice, arithmetic)
+    execute = execute_options(engine, sharing, arithmetic)
     wait, every = _length("--lateness", lateness), _length("--trigger", trigger)
     settings = read_settings(workload, source, columns, warehouse, execute)
     changing = _Changing(settings, workload)

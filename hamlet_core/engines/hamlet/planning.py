@@ -23,8 +23,8 @@ from hamlet_core.sharing.gloria.plans import SharingPlan
 from hamlet_core.sharing.gloria.workload import Workload
 from hamlet_core.sharing.options import STATIC, Sharing
 from hamlet_core.sharing.segments import Place, Segments
-from hamlet_core.sharing.sharon import plan as of_sharon
 from hamlet_core.sharing.sharon.candidates import place
+from hamlet_core.sharing.sharon.plan import Limits as OfSearch
 from hamlet_core.sharing.sharon.plan import SharonPlan, sharon_plan
 from hamlet_core.table.encode import Stream
 from hamlet_core.template.steps import Key, Names, merged_template, named, with_preceding
@@ -147,7 +147,7 @@ def _by_gloria(
 def _by_sharon(queries: _Queries, keys: _Keys, rates: Rates) -> _Found:
     """A segment is a part of sequences that several queries share."""
     names = named({str(query): keys[query] for query in queries})
-    plan = sharon_plan(names, _by_name(names, keys, rates), of_sharon.Limits(SECONDS))
+    plan = sharon_plan(names, _by_name(names, keys, rates), OfSearch(SECONDS))
     segments: dict[tuple[int, int], Hashable] = {}
     for number, part in enumerate(plan.shared):
         for query in part.queries:
