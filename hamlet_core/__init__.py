@@ -31,6 +31,7 @@ from hamlet_core.language.writer import write_query, write_workload
 from hamlet_core.online.session import Session, SessionStats, stream
 from hamlet_core.results.counters import Counters
 from hamlet_core.results.rows import DECISION_SCHEMA, PARTIAL_SCHEMA, result_schema
+from hamlet_core.sharing.adapting import PlanChange
 from hamlet_core.table.encode import EventSchema
 from hamlet_core.template.plan import QueryPlan
 
@@ -44,6 +45,7 @@ __all__ = [
     "Execution",
     "HamletError",
     "InvariantError",
+    "PlanChange",
     "Query",
     "QueryMeaningError",
     "QueryPlan",

@@ -13,7 +13,7 @@ from itertools import chain
 from threading import Lock
 from time import perf_counter
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -39,6 +39,7 @@ from hamlet_core.results.rows import (
     result_table,
 )
 from hamlet_core.results.totals import Totals
+from hamlet_core.sharing.adapting import PlanChange, PlansInUse
 from hamlet_core.table.columns import INT64_MAX
 from hamlet_core.table.encode import TIMESTAMP_TYPE, EventSchema, Stream, encode, table_kinds, ticks
 from hamlet_core.table.frames import Events, opened, read
@@ -69,6 +70,8 @@ class Execution:
     results: pa.Table
     decisions: pa.Table
     counters: Counters
+    plan_changes: tuple[PlanChange, ...] = ()
+    """Where an optimizer that plans before events are folded has planned anew, because rates had changed."""
 
 
 def parse(text: str) -> Workload:
@@ -143,7 +146,7 @@ def execute(
     work = folded.work
     done = {name: getattr(work, name) for name in Counters.__slots__ if hasattr(work, name)}
     counters = Counters(events=len(folded.stream), result_rows=results.num_rows, **done)
-    return Execution(results, decision_table(work.decisions), counters)
+    return Execution(results, decision_table(work.decisions), counters, tuple(work.plan_changes))
 
 
 def partials(
@@ -335,8 +338,12 @@ def fold_stream(
     specs: Sequence[WindowSpec],
     options: Options,
     only: Wanted | None = None,
+    in_use: PlansInUse[Any] | None = None,
 ) -> Folded:
-    """Encoded events folded; `specs` by query, of each of which only the windows `only` are wanted (None: all)."""
+    """Encoded events folded; `specs` by query, of each of which only the windows `only` are wanted (None: all).
+
+    `in_use`: the plans of an optimizer that earlier events had.
+    """
     analysed = meaning.queries
     numbers = ARITHMETICS[options.arithmetic]
     shapes = meaning.shapes(numbers)
@@ -356,7 +363,7 @@ def fold_stream(
         if by_lanes:
             lanes = [analysed[place] for place in by_lanes]
             windows = [specs[place] for place in by_lanes]
-            chunks = chain(chunks, folding.by_lanes(lanes, windows, meaning.classes))
+            chunks = chain(chunks, folding.by_lanes(lanes, windows, meaning.classes, in_use))
     rows: list[PartialRow] = []
     sets = [(place,) for place in others] if options.engine not in TOGETHER else alike(analysed, specs)
     for number, own in enumerate(sets):
@@ -384,8 +391,9 @@ class _Folding:
         queries: Sequence[AnalysedQuery],
         specs: Sequence[WindowSpec],
         classes: Sequence[QueryClass] = (),
+        in_use: PlansInUse[Any] | None = None,
     ) -> Iterator[list[Totals]]:
-        """All of them together; `classes` are theirs, if they are known."""
+        """All of them together; `classes` are theirs, if they are known, and `in_use` plans that they had."""
         windowed, sharing = self._windowed(queries, specs), self.options.sharing
         chunks: Iterator[list[Totals]] = _compiled_engine().fold_workload(
             windowed,
@@ -397,6 +405,7 @@ class _Folding:
             threads=self.options.at_once,
             classes=classes,
             only=self.only,
+            in_use=in_use,
         )
         return chunks
 
@@ -538,7 +547,7 @@ def _fold_set(
     known = {name: Unit(column.kind, column.scale) for name, column in stream.columns.items()}
     known[DURATION] = lasting
     begun = perf_counter()
-    evaluate = evaluator(options.engine, prepared, spec, numbers)
+    evaluate = evaluator(options.engine, prepared, spec, numbers, options.optimizer)
     if options.engine in TOGETHER:
         work.planning_seconds += perf_counter() - begun
     rows: list[PartialRow] = []

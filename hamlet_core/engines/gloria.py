@@ -8,7 +8,7 @@ are evaluated for each query, and what comes out is its value. All other queries
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
@@ -23,8 +23,10 @@ from hamlet_core.engines.refusals import Refusal, in_clauses, in_pattern, refuse
 from hamlet_core.engines.steps import rates, takers
 from hamlet_core.language.syntax import And, Not, Optional, Or, Star
 from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.sharing.gloria.baselines import plan_greedily
 from hamlet_core.sharing.gloria.planning import plan_sharing
 from hamlet_core.sharing.gloria.plans import QuerySet, Sets, SharingPlan
+from hamlet_core.sharing.gloria.workload import Workload
 from hamlet_core.template.steps import Names, merged_template, named, with_preceding
 from hamlet_core.windows import WindowSpec
 
@@ -200,18 +202,25 @@ class Shared:
         return state
 
 
-def together(prepared: Sequence[PreparedQuery], spec: WindowSpec, arithmetic: Arithmetic) -> EvaluateTogether:
-    """The engine over queries with the same partitions and windows."""
-    return planned(prepared, spec, arithmetic).evaluate
+def together(
+    prepared: Sequence[PreparedQuery], spec: WindowSpec, arithmetic: Arithmetic, *, greedily: bool = False
+) -> EvaluateTogether:
+    """The engine over queries with the same partitions and windows; `greedily`: by the greedy plan of the paper."""
+    return planned(prepared, spec, arithmetic, plan_greedily if greedily else plan_sharing).evaluate
 
 
-def planned(prepared: Sequence[PreparedQuery], spec: WindowSpec, arithmetic: Arithmetic) -> Shared:
+def planned(
+    prepared: Sequence[PreparedQuery],
+    spec: WindowSpec,
+    arithmetic: Arithmetic,
+    plan: Callable[[Workload], SharingPlan] = plan_sharing,
+) -> Shared:
     """What the queries share, by the events of this stream."""
     counting = {one.analysed.query.name: one for one in prepared if isinstance(one.algebra, Counting)}
     names = named({query: with_preceding(one.analysed, takers(one)) for query, one in counting.items()})
     known = {query: one.analysed for query, one in counting.items()}
     workload, names = merged_template(known, names, rates(counting, names, spec))
-    return with_plan(prepared, arithmetic, names, plan_sharing(workload))
+    return with_plan(prepared, arithmetic, names, plan(workload))
 
 
 def with_plan(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from hamlet_core.algebra.arithmetic import ARITHMETICS, Arithmetic
 from hamlet_core.engines import aseq, gloria, greta, shared_two_step, sharon, two_step
@@ -24,7 +25,21 @@ EVALUATORS: dict[str, Evaluate] = {
 }
 """Engines that take one window of one query after the other: (query, rows of a window) -> element by sides."""
 
-TOGETHER: dict[str, Callable[[Sequence[PreparedQuery], WindowSpec, Arithmetic], EvaluateTogether]] = {
+
+class _Together(Protocol):
+    """How an engine plans what some queries share, and folds a window of them."""
+
+    def __call__(
+        self,
+        prepared: Sequence[PreparedQuery],
+        spec: WindowSpec,
+        arithmetic: Arithmetic,
+        *,
+        greedily: bool = False,
+    ) -> EvaluateTogether: ...
+
+
+TOGETHER: dict[str, _Together] = {
     "shared_two_step": shared_two_step.together,
     "sharon": sharon.together,
     "gloria": gloria.together,
@@ -96,11 +111,15 @@ class Options:
 
 
 def evaluator(
-    engine: str, prepared: Sequence[PreparedQuery], spec: WindowSpec, arithmetic: Arithmetic
+    engine: str,
+    prepared: Sequence[PreparedQuery],
+    spec: WindowSpec,
+    arithmetic: Arithmetic,
+    optimizer: str = "auto",
 ) -> EvaluateTogether:
     """How an engine, or the reference where the default engine has no kernels, takes a window of these queries."""
     if engine in TOGETHER:
-        return TOGETHER[engine](prepared, spec, arithmetic)
+        return TOGETHER[engine](prepared, spec, arithmetic, greedily=optimizer == "greedy")
     evaluate = EVALUATORS[REFERENCE if engine == DEFAULT_ENGINE else engine]
     if len(prepared) == 1:
         only = prepared[0]

@@ -125,8 +125,14 @@ def _follows(prepared: PreparedQuery, earlier: tuple[int, int], later: tuple[int
     )
 
 
-def together(prepared: Sequence[PreparedQuery], spec: WindowSpec, arithmetic: Arithmetic) -> EvaluateTogether:  # noqa: ARG001 - as all engines that take queries together
-    """The engine over queries with the same partitions and windows."""
+def together(
+    prepared: Sequence[PreparedQuery],
+    spec: WindowSpec,  # noqa: ARG001 - as all engines that take queries together
+    arithmetic: Arithmetic,  # noqa: ARG001
+    *,
+    greedily: bool = False,  # noqa: ARG001
+) -> EvaluateTogether:
+    """The engine over queries with the same partitions and windows; its plan is a greedy one anyway."""
     return planned(prepared).evaluate
 
 

@@ -22,7 +22,7 @@ from hamlet_core.engines.steps import rates, takers
 from hamlet_core.language.syntax import Not
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.sharing.sharon.candidates import place
-from hamlet_core.sharing.sharon.plan import SharonPlan, sharon_plan
+from hamlet_core.sharing.sharon.plan import Limits, SharonPlan, sharon_plan
 from hamlet_core.template.steps import named
 from hamlet_core.windows import WindowSpec
 
@@ -127,18 +127,22 @@ class Shared:
         )
 
 
-def together(prepared: Sequence[PreparedQuery], spec: WindowSpec, arithmetic: Arithmetic) -> EvaluateTogether:
-    """The engine over queries with the same partitions and windows."""
-    return planned(prepared, spec, arithmetic).evaluate
+def together(
+    prepared: Sequence[PreparedQuery], spec: WindowSpec, arithmetic: Arithmetic, *, greedily: bool = False
+) -> EvaluateTogether:
+    """The engine over queries with the same partitions and windows; `greedily`: by the greedy plan of the paper."""
+    return planned(prepared, spec, arithmetic, Limits(seconds=0.0) if greedily else Limits()).evaluate
 
 
-def planned(prepared: Sequence[PreparedQuery], spec: WindowSpec, arithmetic: Arithmetic) -> Shared:
+def planned(
+    prepared: Sequence[PreparedQuery], spec: WindowSpec, arithmetic: Arithmetic, limits: Limits = Limits()
+) -> Shared:
     """What the queries share, by the events of this stream. Two steps are one to the plan if they have the same type and
     the same events may take them.
     """
     counting = {one.analysed.query.name: one for one in prepared if isinstance(one.algebra, Counting)}
     patterns = named({query: takers(one) for query, one in counting.items()})
-    plan = sharon_plan(patterns, rates(counting, patterns, spec))
+    plan = sharon_plan(patterns, rates(counting, patterns, spec), limits)
     parts: list[Part] = []
     chains: dict[str, list[tuple[int, int, int]]] = {}
     for shared in plan.shared:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -38,6 +39,7 @@ from hamlet_core.results.counters import Work
 from hamlet_core.results.folded import Folded, shapes_of
 from hamlet_core.results.rows import result_schema
 from hamlet_core.results.totals import Totals, one_table
+from hamlet_core.sharing.adapting import PlanChange, PlansInUse
 from hamlet_core.table.encode import Column, EventSchema
 from hamlet_core.table.frames import Events
 from hamlet_core.windows import Wanted
@@ -143,6 +145,7 @@ class Session:
         self._asked, self._schema, self._lateness, self._options = asked, schema, lateness, options
         self._reading = Reading(asked.meaning, asked.text, schema, lateness)
         self._chains = Chains(options)
+        self._plans: PlansInUse[Any] = PlansInUse()
         self._now = position
 
     @property
@@ -217,6 +220,7 @@ class Session:
             now = replace(now, columns=columns, held=now.held.with_columns(columns.kinds))
         self._asked, self._reading, self._now = asked, reading, self._without_the_past(now, asked)
         self._chains.made.clear()
+        self._plans.plans.clear()
 
     def stats(self) -> SessionStats:
         """What it has seen, and what it holds."""
@@ -232,6 +236,11 @@ class Session:
             pane_bytes=self._chains.bytes,
             folded_events=self._chains.folded,
         )
+
+    @property
+    def plan_changes(self) -> tuple[PlanChange, ...]:
+        """Where the optimizer has planned anew, because rates had changed: by this object, from the first on."""
+        return tuple(self._plans.changes)
 
     def state(self) -> bytes:
         """All that the session knows, for `restore`, here or in another process; the session goes on as before."""
@@ -334,7 +343,9 @@ class Session:
         for one, spec in zip(meaning.queries, specs, strict=True):
             check_windows(spec, events, one.query.name)
         self._chains.folded += len(events)
-        return fold_stream(meaning, self._asked.text, events, specs, self._options, only).results()
+        return fold_stream(
+            meaning, self._asked.text, events, specs, self._options, only, self._plans
+        ).results()
 
     @staticmethod
     def _without_the_past(now: Position, asked: Asked) -> Position:

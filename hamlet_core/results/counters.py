@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from hamlet_core.sharing.adapting import PlanChange
+
 
 @dataclass(slots=True)
 class Work:
@@ -25,6 +27,7 @@ class Work:
     undecided_events: int = 0
     decisions: list[pa.Table] = field(default_factory=list)
     """Parts of the decision log."""
+    plan_changes: list[PlanChange] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,10 @@ def run(
             options = {"engine": chosen, "arithmetic": arithmetic, **sharing}
             gauge.begin("computing", "events", table.num_rows)
             with watching(gauge.told), from_the_other_end(asked, table.schema, schema, arithmetic):
-                results = hamlet_core.run(asked, table, schema=schema, threads=threads, **options)
+                done = hamlet_core.execute(asked, table, schema=schema, threads=threads, log=False, **options)
+            results = done.results
+            for change in done.plan_changes:
+                click.echo(visible(str(change)), err=True)
         if plot is not None:
             gauge.begin("drawing results")
             _plot(plot, asked, results)

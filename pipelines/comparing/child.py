@@ -20,8 +20,8 @@ from hamlet_core.bench.memory import forget_peak, peak
 from hamlet_core.engines.registry import DEFAULT_ENGINE
 
 EVENTS, REQUEST, RESULTS, ANSWER = "events.arrow", "request.json", "results.arrow", "answer.json"
-WARM_EVENTS = 1_000
-"""The compiled engine folds so many beforehand, which loads or compiles its kernels."""
+WARM_EVENTS, FEW_EVENTS = 1_000, 10
+"""The compiled engine folds so many beforehand, which loads or compiles its kernels; the others so few, for what they import."""
 
 
 def main(folder: Path) -> None:
@@ -33,7 +33,10 @@ def main(folder: Path) -> None:
         events = pa.ipc.open_file(source).read_all()
     try:
         hamlet_core.run(
-            text, events.slice(0, WARM_EVENTS if how["engine"] == DEFAULT_ENGINE else 0), schema=schema, **how
+            text,
+            events.slice(0, WARM_EVENTS if how["engine"] == DEFAULT_ENGINE else FEW_EVENTS),
+            schema=schema,
+            **how,
         )
         forget_peak()
         _say("ready")

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from hamlet_core.engines.registry import DEFAULT_ENGINE, ENGINES, Options
 from hamlet_core.sharing.options import OPTIMIZERS
 
+PLANNING = ("sharon", "gloria")
+"""Engines with a plan of their paper, and a greedy one to compare it with."""
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -38,6 +41,8 @@ def members(engines: Sequence[str] = ENGINES) -> tuple[Member, ...]:
     found: list[Member] = []
     for engine in (one for one in ENGINES if one in engines):
         found.append(Member(engine))
+        if engine in PLANNING:
+            found.append(Member(engine, optimizer="greedy"))
         if engine == DEFAULT_ENGINE:
             found += [
                 Member(engine, policy="always"),

@@ -21,7 +21,10 @@ KEYS = {
     "d": "partitions",
     "e": "length",
     "f": "sliding",
-    "g": "figures",
+    "f1": "of_sharon",
+    "f2": "plans",
+    "f3": "of_gloria",
+    "f4": "of_hamlet",
     "h": "sharing",
     "k": "clicks",
     "m": "modes",
@@ -35,8 +38,10 @@ KEYS = {
     "v": "overlapping",
 }
 """Letter of a benchmark -> its module in `experiments`."""
-ON_REQUEST = ("g", "k", "n", "o", "p", "u")
-"""Those that run only if they are asked for: g, o, p and u take minutes, p starts a JVM, k wants its peers (`make peers`), n and u two
+FIGURES = ("f1", "f2", "f3", "f4")
+"""Those of the papers: SHARON, GLORIA (plans, then runs), HAMLET."""
+ON_REQUEST = (*FIGURES, "k", "n", "o", "p", "u")
+"""Those that run only if they are asked for: the figures, o, p and u take minutes, p starts a JVM, k wants its peers (`make peers`), n and u two
 cores that have nothing else to do.
 """
 

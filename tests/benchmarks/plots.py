@@ -11,7 +11,7 @@ from pipelines.showing.pictures import COLOURS, figure, png, styled
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MARKS = "os^Dv"
+MARKS = "os^Dv<>*PX"
 """Lines that lie on one another are still seen."""
 
 
@@ -36,7 +36,7 @@ def picture(title: str, rows: Sequence[Sequence[Chart]]) -> bytes:
             for chart, place in zip(charts, places, strict=True):
                 _draw(place, chart)
         handles, names = axes[0][0].get_legend_handles_labels()
-        drawn.legend(handles, names, loc="outside lower center", ncols=len(names))
+        drawn.legend(handles, names, loc="outside lower center", ncols=min(len(names), 5))
         return png(drawn)
 
 
@@ -48,7 +48,7 @@ def _draw(axes: Axes, chart: Chart) -> None:
             label=name,
             color=COLOURS[place % len(COLOURS)],
             marker=MARKS[place % len(MARKS)],
-            markersize=7 - place,
+            markersize=max(7 - place, 3),
             markerfacecolor="none",
             linewidth=1.2,
         )

@@ -25,7 +25,7 @@ class Watched:
 
     def __init__(self, monkeypatch):
         self.met = Counter()
-        self.plans = planning.plans
+        self.made = planning.made
         equal_places, equal_positions = builder.equal_places, layout.equal_positions
         find_groups, together = builder.Builder.find_groups, ClassPasses._together
 
@@ -57,25 +57,25 @@ class Watched:
             return found
 
         monkeypatch.setattr(fold, "lanes_of", lanes)
-        monkeypatch.setattr(planning, "plans", self.planned)
+        monkeypatch.setattr(planning, "made", self.planned)
         monkeypatch.setattr(builder, "equal_places", places)
         monkeypatch.setattr(layout, "equal_positions", positions)
         monkeypatch.setattr(builder.Builder, "find_groups", groups)
         monkeypatch.setattr(ClassPasses, "_together", sets)
 
-    def planned(self, own, specs, stream, text, optimizer):
-        for plan in self.plans(own, specs, stream, text, optimizer):
-            queries = {one.query.name: one for one in own.queries}
-            assert {*plan.queries, *plan.refused} <= queries.keys()
-            numbers = {}
-            for (query, position), segment in Segments.of(plan.segments).numbers:
-                numbers.setdefault((segment, query), set()).add(position)
-            found = set()
-            for (_, query), taken in numbers.items():
-                found.update(kinds(queries[query].automaton, taken))
-            self.met.update(f"{optimizer}: {kind}" for kind in found)
-            self.met[f"{optimizer}: refused"] += bool(plan.refused)
-            yield plan
+    def planned(self, asked, rates):
+        plan, optimizer = self.made(asked, rates), asked.optimizer
+        queries = {one.query.name: one for one in asked.queries.values()}
+        assert {*plan.queries, *plan.refused} == queries.keys()
+        numbers = {}
+        for (query, position), segment in Segments.of(plan.segments).numbers:
+            numbers.setdefault((segment, query), set()).add(position)
+        found = set()
+        for (_, query), taken in numbers.items():
+            found.update(kinds(queries[query].automaton, taken))
+        self.met.update(f"{optimizer}: {kind}" for kind in found)
+        self.met[f"{optimizer}: refused"] += bool(plan.refused)
+        return plan
 
     def merged(self, accumulators, same, sharing):
         for place, first in same.items():

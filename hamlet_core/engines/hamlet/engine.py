@@ -35,12 +35,13 @@ from hamlet_core.engines.hamlet.numbers.columns import Keys, keys, scaled_column
 from hamlet_core.engines.hamlet.numbers.exact import Wholes, prime_count
 from hamlet_core.engines.hamlet.numbers.residues import primes
 from hamlet_core.engines.hamlet.passes import ClassPasses, Results, folds_by_bursts
-from hamlet_core.engines.hamlet.planning import with_plans
+from hamlet_core.engines.hamlet.planning import Plan, with_plans
 from hamlet_core.engines.hamlet.prefixes.fold import Alike, fold_by_prefixes
 from hamlet_core.progress import UNWATCHED, Progress
 from hamlet_core.results.counters import Work
 from hamlet_core.results.rows import decision_table
 from hamlet_core.results.totals import Totals, joined_totals
+from hamlet_core.sharing.adapting import PlansInUse
 from hamlet_core.sharing.log import summarised
 from hamlet_core.sharing.options import Sharing
 from hamlet_core.table.encode import Stream
@@ -90,6 +91,7 @@ def fold_workload(
     threads: int = 1,
     classes: Sequence[QueryClass] = (),
     only: Wanted | None = None,
+    in_use: PlansInUse[Plan] | None = None,
 ) -> Iterator[list[Totals]]:
     """Totals of every query, in order, chunk by chunk of the stream; adds to `work` what the kernels did.
 
@@ -100,7 +102,7 @@ def fold_workload(
 
     `sharing`: how it is decided who shares what. `threads`: how many classes of chunks are folded at once; where the stream
     is cut does not depend on it, and so no bit of the answer does. `classes`: those of the queries, if they are known.
-    `only`: the windows that are wanted (None: all).
+    `only`: the windows that are wanted (None: all). `in_use`: the plans that earlier events had; they change between chunks.
 
     No events are folded in every way: that compiles all kernels that events might need, before there are any.
     """
@@ -112,18 +114,12 @@ def fold_workload(
         kept.spare()
     ways = (windows,) if len(stream) or windows != "auto" else ("panes", "lanes")
     crew = Crew(threads if len(stream) >= ALONE else 1)
+    in_use = in_use or PlansInUse()
     progress.at(0.0)
 
-    plan_of: dict[int, Sharing] = {}
-    for whole in classes:
-        begun = perf_counter()
-        planned = with_plans(sharing, whole, specs, stream, text)
-        work.planning_seconds += perf_counter() - begun if planned is not sharing else 0.0
-        plan_of |= {id(own): planned for own in [whole, *whole.rest]}
-
-    def piece(chunk: Chunk, own: QueryClass, way: str, share: float) -> Piece[_Folded]:
+    def piece(chunk: Chunk, own: QueryClass, way: str, share: float, plan: Sharing) -> Piece[_Folded]:
         def fold(here: Progress) -> _Folded:
-            force = {"closed_form": closed_form, "windows": way, "sharing": plan_of[id(own)], "crew": crew}
+            force = {"closed_form": closed_form, "windows": way, "sharing": plan, "crew": crew}
             passes = prepare(own, specs, chunk, text, **force)
             return _Folded.of(passes, dict(_fold(windowed, passes, arithmetic, here)))
 
@@ -133,7 +129,14 @@ def fold_workload(
     for chunk in cut:
         read = [own for own in every if not reads_nothing(own, chunk.stream)]
         share = (chunk.until - before) / max(len(stream), 1) / max(len(read), 1)
-        pieces.append([piece(chunk, own, way, share) for way in in_order(ways) for own in in_order(read)])
+        plan_of = _planned(sharing, classes, specs, chunk, text, in_use, work)
+        pieces.append(
+            [
+                piece(chunk, own, way, share, plan_of[id(own)])
+                for way in in_order(ways)
+                for own in in_order(read)
+            ]
+        )
         before = chunk.until
     with crew:
         folded = crew.each(chain.from_iterable(pieces), progress)
@@ -146,6 +149,27 @@ def fold_workload(
             if sum(map(len, work.decisions)) > 2 * MOST_DECISIONS:
                 work.decisions[:] = [summarised(decision_table(work.decisions), MOST_DECISIONS)]
             yield [joined_totals(found[place]) for place in range(len(windowed))]
+
+
+def _planned(
+    sharing: Sharing,
+    classes: Sequence[QueryClass],
+    specs: Sequence[WindowSpec],
+    chunk: Chunk,
+    text: str,
+    in_use: PlansInUse[Plan],
+    work: Work,
+) -> dict[int, Sharing]:
+    """By class what it shares in a chunk."""
+    found: dict[int, Sharing] = {}
+    known, begun = len(in_use.changes), perf_counter()
+    for whole in classes:
+        planned = with_plans(sharing, whole, specs, chunk.stream, text, in_use)
+        found |= {id(own): planned for own in [whole, *whole.rest]}
+    if in_use.plans:
+        work.planning_seconds += perf_counter() - begun
+        work.plan_changes += in_use.changes[known:]
+    return found
 
 
 @dataclass(frozen=True, slots=True)

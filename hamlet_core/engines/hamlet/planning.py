@@ -1,14 +1,16 @@
 """Which segments the queries of a class share, planned before they are folded: by GLORIA, its greedy baseline, or SHARON.
 
-Plans are made from the events of each step per window, counted over the first events of the stream. What a paper has no rule
-for goes alone. The papers count trends; queries that ask for more share a segment as far as their totals are equal.
+Plans are made from the events of each step per window, counted over the first events of a chunk of the stream, and anew where
+these have changed. What a paper has no rule for goes alone. The papers count trends; queries that ask for more share a segment as far as their totals are equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,18 +19,22 @@ from hamlet_core.engines.hamlet.bursts.fold import burst_jobs
 from hamlet_core.engines.hamlet.input.chunks import Limits, chunks
 from hamlet_core.engines.hamlet.input.query_class import QueryClass, class_events
 from hamlet_core.pattern.meaning import AnalysedQuery
+from hamlet_core.sharing.adapting import DRIFT, InUse, PlanChange, PlansInUse, most_changed
 from hamlet_core.sharing.gloria.baselines import plan_greedily
+from hamlet_core.sharing.gloria.change import plan_cost
 from hamlet_core.sharing.gloria.planning import plan_sharing
 from hamlet_core.sharing.gloria.plans import SharingPlan
 from hamlet_core.sharing.gloria.workload import Workload
 from hamlet_core.sharing.options import STATIC, Sharing
 from hamlet_core.sharing.segments import Place, Segments
-from hamlet_core.sharing.sharon.candidates import place
+from hamlet_core.sharing.sharon.candidates import benefit, place
 from hamlet_core.sharing.sharon.plan import Limits as OfSearch
 from hamlet_core.sharing.sharon.plan import SharonPlan, sharon_plan
 from hamlet_core.table.encode import Stream
 from hamlet_core.template.steps import Key, Names, merged_template, named, with_preceding
 from hamlet_core.windows import WindowSpec
+
+_LOG = logging.getLogger("hamlet_core")
 
 LOOKED_AT = 1 << 15
 """Events at the beginning of a stream that rates are counted from."""
@@ -56,13 +62,23 @@ class Plan:
 
 
 def with_plans(
-    sharing: Sharing, own: QueryClass, specs: Sequence[WindowSpec], stream: Stream, text: str
+    sharing: Sharing,
+    own: QueryClass,
+    specs: Sequence[WindowSpec],
+    stream: Stream,
+    text: str,
+    in_use: PlansInUse[Plan] | None = None,
 ) -> Sharing:
-    """The same with the segments of a plan, if the optimizer is one that makes any; `specs` are those of all queries."""
+    """The same with the segments of a plan, if the optimizer is one that makes any; `specs` are those of all queries.
+
+    `in_use`: plans that earlier events had; they stay unless rates have changed and others cost less.
+    """
     if sharing.optimizer not in STATIC or not sharing.shares:
         return sharing
+    in_use = PlansInUse() if in_use is None else in_use
     found: dict[Place, Hashable] = {}
-    for number, plan in enumerate(plans(own, specs, stream, text, sharing.optimizer)):
+    for number, asked in enumerate(_asked(own, specs, sharing.optimizer)):
+        plan = _kept_or_changed(asked, _rates(asked, stream, text), stream, in_use)
         found.update({one: (number, segment) for one, segment in plan.segments.items()})
     return replace(sharing, segments=Segments.of(found))
 
@@ -74,24 +90,79 @@ def plans(
 
     Without a stream it is supposed that each step has one event per window.
     """
+    for asked in _asked(own, specs, optimizer):
+        yield made(asked, dict.fromkeys(asked.wanted, 1.0) if stream is None else _rates(asked, stream, text))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Queries of a class with the same windows, and what an optimizer is told of those that it has rules for."""
+
+    own: QueryClass
+    spec: WindowSpec
+    optimizer: str
+    queries: Mapping[int, AnalysedQuery]
+    taken: Mapping[int, AnalysedQuery]
+    keys: Mapping[int, Sequence[Key]]
+
+    @property
+    def wanted(self) -> tuple[Key, ...]:
+        """The steps whose rates matter."""
+        return tuple(dict.fromkeys(key for steps in self.keys.values() for key in steps))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the queries that are planned for."""
+        return tuple(one.query.name for one in self.taken.values())
+
+
+def _asked(own: QueryClass, specs: Sequence[WindowSpec], optimizer: str) -> Iterator[Asked]:
     of_query = [specs[number] for number in own.places]
-    answers, planned = _OPTIMIZERS[optimizer]
     for spec in dict.fromkeys(of_query):
-        queries = [query for query, its in enumerate(of_query) if its == spec]
-        taken = {query: own.queries[query] for query in queries if answers(own.queries[query])}
-        keys = {query: _keys(own, query) for query in taken}
-        wanted = {key for steps in keys.values() for key in steps}
-        rates = dict.fromkeys(wanted, 1.0) if stream is None else _rates(own, spec, wanted, stream, text)
-        found, segments = planned(taken, keys, rates)
-        names = {query: own.queries[query].query.name for query in queries}
-        yield Plan(
-            spec,
-            tuple(names[query] for query in taken),
-            tuple(name for query, name in names.items() if query not in taken),
-            found,
-            {(names[query], at): segment for (query, at), segment in segments.items()},
-            {(names[query], at): keys[query][at][0] for query, at in segments},
-        )
+        queries = {query: own.queries[query] for query, its in enumerate(of_query) if its == spec}
+        answers = _OPTIMIZERS[optimizer].answers
+        taken = {query: one for query, one in queries.items() if answers(one)}
+        yield Asked(own, spec, optimizer, queries, taken, {query: _keys(own, query) for query in taken})
+
+
+def made(asked: Asked, rates: Rates) -> Plan:
+    found, segments = _OPTIMIZERS[asked.optimizer].planned(asked.taken, asked.keys, rates)
+    names = {query: one.query.name for query, one in asked.queries.items()}
+    return Plan(
+        asked.spec,
+        asked.names,
+        tuple(name for query, name in names.items() if query not in asked.taken),
+        found,
+        {(names[query], at): segment for (query, at), segment in segments.items()},
+        {(names[query], at): asked.keys[query][at][0] for query, at in segments},
+    )
+
+
+def _kept_or_changed(asked: Asked, rates: Rates, stream: Stream, in_use: PlansInUse[Plan]) -> Plan:
+    """The plan in use, or another one, which is then in use and told."""
+    key = asked.names, asked.spec
+    before = in_use.plans.get(key)
+    if before is None:
+        plan = made(asked, rates)
+        in_use.plans[key] = InUse(plan, rates)
+        return plan
+    if not rates or not len(stream):
+        return before.plan
+    step, factor = most_changed(before.rates, rates)
+    if factor < DRIFT:
+        return before.plan
+    plan, cost_of = made(asked, rates), _OPTIMIZERS[asked.optimizer].cost
+    old, new = (cost_of(one.found, asked.taken, asked.keys, rates) for one in (before.plan, plan))
+    if new >= old:
+        in_use.plans[key] = InUse(before.plan, rates)
+        return before.plan
+    change = PlanChange(
+        asked.optimizer, asked.names, int(stream.time[0]), step[0], before.rates[step], rates[step], old, new
+    )
+    _LOG.info("%s", change)
+    in_use.changes.append(change)
+    in_use.plans[key] = InUse(plan, rates)
+    return plan
 
 
 def _keys(own: QueryClass, query: int) -> list[Key]:
@@ -100,15 +171,16 @@ def _keys(own: QueryClass, query: int) -> list[Key]:
     return [(one.type, own.local.predicates.bit.get((query, one.alias))) for one in positions]
 
 
-def _rates(own: QueryClass, spec: WindowSpec, wanted: Collection[Key], stream: Stream, text: str) -> Rates:
+def _rates(asked: Asked, stream: Stream, text: str) -> Rates:
     """Events per window of a partition that has any, in the windows that begin among the first events of the stream."""
-    beginning = next(chunks(stream.between(0, min(len(stream), LOOKED_AT)), [spec], 0, Limits()), None)
+    few = stream.between(0, min(len(stream), LOOKED_AT))
+    beginning = next(chunks(few, [asked.spec], 0, Limits()), None)
     if beginning is None:
-        return dict.fromkeys(wanted, 0.0)
-    events = class_events(own, beginning.stream, text)
-    jobs = burst_jobs(events, (spec,), beginning.windows)
+        return dict.fromkeys(asked.wanted, 0.0)
+    events = class_events(asked.own, beginning.stream, text)
+    jobs = burst_jobs(events, (asked.spec,), beginning.windows)
     found: dict[Key, float] = {}
-    for key in wanted:
+    for key in asked.wanted:
         type_, bit = key
         taken = events.events.code == events.codes[type_]
         if isinstance(bit, int):
@@ -130,9 +202,7 @@ def _by_gloria(
     make: Callable[[Workload], SharingPlan], queries: _Queries, keys: _Keys, rates: Rates
 ) -> _Found:
     """A segment is what a set of queries carries from one type to the next, as long as it is the same set."""
-    analysed = {str(query): one for query, one in queries.items()}
-    names = named({str(query): with_preceding(one, keys[query]) for query, one in queries.items()})
-    workload, names = merged_template(analysed, names, _by_name(names, keys, rates))
+    workload, names = _template(queries, keys, rates)
     plan = make(workload)
     segments: dict[tuple[int, int], Hashable] = {}
     for number, (query, one) in enumerate(queries.items()):
@@ -142,6 +212,17 @@ def _by_gloria(
                 if its.shared and number in its.queries:
                     segments.setdefault((query, edge.source), its.queries)
     return plan, segments
+
+
+def _cost_by_gloria(plan: SharingPlan, queries: _Queries, keys: _Keys, rates: Rates) -> float:
+    """Reads per window."""
+    return plan_cost(_template(queries, keys, rates)[0], plan)
+
+
+def _template(queries: _Queries, keys: _Keys, rates: Rates) -> tuple[Workload, dict[str, Names]]:
+    analysed = {str(query): one for query, one in queries.items()}
+    names = named({str(query): with_preceding(one, keys[query]) for query, one in queries.items()})
+    return merged_template(analysed, names, _by_name(names, keys, rates))
 
 
 def _by_sharon(queries: _Queries, keys: _Keys, rates: Rates) -> _Found:
@@ -156,6 +237,13 @@ def _by_sharon(queries: _Queries, keys: _Keys, rates: Rates) -> _Found:
     return plan, segments
 
 
+def _cost_by_sharon(plan: SharonPlan, queries: _Queries, keys: _Keys, rates: Rates) -> float:
+    """What the plan saves per window, below zero."""
+    names = named({str(query): keys[query] for query in queries})
+    by_name = _by_name(names, keys, rates)
+    return -sum(benefit(part, names, by_name) for part in plan.shared)
+
+
 def _by_name(names: Mapping[str, Names], keys: _Keys, rates: Rates) -> dict[str, float]:
     return {
         name: rates[key]
@@ -164,11 +252,17 @@ def _by_name(names: Mapping[str, Names], keys: _Keys, rates: Rates) -> dict[str,
     }
 
 
-_OPTIMIZERS: Mapping[
-    str, tuple[Callable[[AnalysedQuery], bool], Callable[[_Queries, _Keys, Rates], _Found]]
-] = {
-    "gloria": (gloria.answers, lambda *about: _by_gloria(plan_sharing, *about)),
-    "greedy": (gloria.answers, lambda *about: _by_gloria(plan_greedily, *about)),
-    "sharon": (sharon.answers, _by_sharon),
+@dataclass(frozen=True, slots=True)
+class _Optimizer:
+    """Which queries an optimizer plans for, how, and what a plan of its costs by some rates."""
+
+    answers: Callable[[AnalysedQuery], bool]
+    planned: Callable[[_Queries, _Keys, Rates], _Found]
+    cost: Callable[[Any, _Queries, _Keys, Rates], float]
+
+
+_OPTIMIZERS: Mapping[str, _Optimizer] = {
+    "gloria": _Optimizer(gloria.answers, partial(_by_gloria, plan_sharing), _cost_by_gloria),
+    "greedy": _Optimizer(gloria.answers, partial(_by_gloria, plan_greedily), _cost_by_gloria),
+    "sharon": _Optimizer(sharon.answers, _by_sharon, _cost_by_sharon),
 }
-"""Name of an optimizer -> which queries it plans for, and how."""

@@ -17,7 +17,7 @@ class Limits:
     """How far a search goes."""
 
     seconds: float = 1.0
-    """For the plans that are left after the reduction; beyond them the greedy plan is taken."""
+    """For the plans that are left after the reduction; beyond them the greedy plan is taken. 0 or less: it is taken anyway."""
     options: int = 100
     """Candidates and what they are expanded to, together; 0 or less: nothing is expanded."""
 
@@ -27,6 +27,7 @@ class Found(Enum):
 
     BEST = "the best plan"
     GREEDY = "the greedy plan, because time was up"
+    UNSEARCHED = "the greedy plan, because no other was looked for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +107,13 @@ def sharon_plan(
 
 
 def best_plan(graph: ConflictGraph, seconds: float, clock: Callable[[], float] = perf_counter) -> Search:
-    """A plan that saves the most; if the search takes longer than `seconds`, the greedy plan."""
+    """A plan that saves the most; if the search takes longer than `seconds`, or has none, the greedy plan."""
     reduction = reduced(graph)
     end = clock() + seconds
     best: Vertices = ()
     most, valid = 0.0, 0
-    found = Found.BEST
-    for plan, score in _plans(graph, reduction.left):
+    found = Found.BEST if seconds > 0 else Found.UNSEARCHED
+    for plan, score in _plans(graph, reduction.left) if seconds > 0 else ():
         if clock() > end:
             found = Found.GREEDY
             break

@@ -13,6 +13,7 @@ from hamlet_core.engines import aseq, sharon
 from hamlet_core.engines.partitions import alike
 from hamlet_core.engines.prepared import prepare
 from hamlet_core.pattern.meaning import analyse_workload
+from hamlet_core.sharing.sharon.plan import Found
 from hamlet_core.table.encode import encode
 from hamlet_core.template.plan import plan_query, types_read
 from hamlet_core.windows import WindowSpec
@@ -93,6 +94,23 @@ def test_a_shared_part_is_counted_once(monkeypatch):
     asked = Asked.of(sequences(p="ABC", q="ABC", r="ABC"), "ABCABC")
     assert len(asked.shared.parts) == 1
     assert asked.counts() == [4, 4, 4]
+
+
+def test_the_greedy_plan_is_taken_where_it_is_asked_for(monkeypatch):
+    """It shares what weighs most by itself, and so not what is best together; answers are the same."""
+    found = []
+    plan = sharon.sharon_plan
+    monkeypatch.setattr(sharon, "sharon_plan", lambda *about: found.append(plan(*about)) or found[-1])
+    text = "\n".join(
+        f"RETURN COUNT(*) PATTERN SEQ({', '.join(one)}) WITHIN 100 s"
+        for one in ("ABCD", "ABCE", "BCDE", "ABE")
+    )
+    table = events("ABCDE" * 6)
+    best, greedy = (run(text, table, engine="sharon", optimizer=one) for one in ("auto", "greedy"))
+    assert best.equals(greedy)
+    assert best.equals(run(text, table, engine="greta"))
+    assert [one.search.found for one in found] == [Found.BEST, Found.UNSEARCHED]
+    assert found[1].search.valid_plans == 0
 
 
 def test_where_nothing_comes_nothing_is_shared():
