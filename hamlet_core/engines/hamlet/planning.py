@@ -126,6 +126,7 @@ def _asked(own: QueryClass, specs: Sequence[WindowSpec], optimizer: str) -> Iter
 
 
 def made(asked: Asked, rates: Rates) -> Plan:
+    """The plan of an optimizer by these rates."""
     found, segments = _OPTIMIZERS[asked.optimizer].planned(asked.taken, asked.keys, rates)
     names = {query: one.query.name for query, one in asked.queries.items()}
     return Plan(

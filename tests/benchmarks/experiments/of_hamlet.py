@@ -76,7 +76,9 @@ class Ground:
         mix = {"windows": LENGTHS, "slide": SLIDE, "adjacent_rate": self.adjacent_rate}
         text = generate_workload(self.stream, queries, SEED, **mix, **self.knobs)
         times = table["time"]
-        lasting = (times[-1].as_py() - times[0].as_py()).total_seconds() / 60  # rides end later than they begin
+        lasting = (
+            times[-1].as_py() - times[0].as_py()
+        ).total_seconds() / 60  # rides end later than they begin
         return Material(text, table, max(round(lasting / SLIDE), 1))
 
 
