@@ -147,14 +147,14 @@ def test_a_run_says_how_far_it_is_and_writes_results_alone_to_stdout(
 ) -> None:
     (tmp_path / "a.csv").write_text("time,type\n1,A\n2,A\n3,B\n")
     (tmp_path / "q.hamlet").write_text("RETURN COUNT(*) PATTERN A+ WITHIN 9 s")
-    computed = hamlet_core.run
+    computed = hamlet_core.execute
 
     def waited_for(*arguments: object, **options: object) -> pa.Table:
         found = computed(*arguments, **options)  # type: ignore[arg-type]
         wait_for("computing: 2 of 2 events, finishing", caplog)
         return found
 
-    monkeypatch.setattr(hamlet_core, "run", waited_for)
+    monkeypatch.setattr(hamlet_core, "execute", waited_for)
     files = [str(tmp_path / "q.hamlet"), "--events", str(tmp_path / "a.csv")]
     assert main(["run", *files, "--engine", "greta", "--format", "csv"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2

@@ -52,8 +52,10 @@ def test_json_is_one_array_of_row_objects(capsysbinary: Captured) -> None:
 
 def test_run_hands_on_how_sharing_is_decided(monkeypatch: pytest.MonkeyPatch, capsysbinary: Captured) -> None:
     given: dict[str, object] = {}
-    run = hamlet_core.run
-    monkeypatch.setattr(hamlet_core, "run", lambda *known, **more: given.update(more) or run(*known, **more))
+    execute = hamlet_core.execute
+    monkeypatch.setattr(
+        hamlet_core, "execute", lambda *known, **more: given.update(more) or execute(*known, **more)
+    )
     assert main(["run", *JAMS, "--policy", "always", "--cost-model", "paper", "--choice", "paper"]) == 0
     assert (given["policy"], given["cost_model"], given["choice"]) == ("always", "paper", "paper")
     assert capsysbinary.readouterr().err == b""

@@ -55,7 +55,7 @@ def asked(*given):
 sys.argv = ["hamlet", *sys.argv[1:]]
 sys.exit(cli.main())
 """
-IN_A_KERNEL = "hamlet_core.run = endless"
+IN_A_KERNEL = "hamlet_core.execute = endless"
 IN_A_FILE = "formats.WRITERS['csv'] = writing"
 IN_A_QUERY = "querying.query = asked"
 IN_PYTHON = """
@@ -63,7 +63,7 @@ def looping(*_, **__):
     print("computing", flush=True)
     while True:
         pass
-hamlet_core.run = looping
+hamlet_core.execute = looping
 """
 """What takes for ever; each says so when it begins."""
 
@@ -140,7 +140,7 @@ from pipelines.ending import patience
 def advising(*_, **__):
     with patience(1, "run it again"):
         looping()
-hamlet_core.run = advising
+hamlet_core.execute = advising
 """
 
 
@@ -154,7 +154,7 @@ from pipelines.ending import patience
 def acting(*_, **__):
     with patience(1, "", lambda: print("heard", file=sys.stderr, flush=True)):
         endless()
-hamlet_core.run = acting
+hamlet_core.execute = acting
 """
 
 
@@ -178,7 +178,7 @@ def with_a_child(*_, **__):
     child = subprocess.Popen([sys.executable, "-c", CHILD], stdout=subprocess.PIPE)
     child.stdout.readline()
     looping()
-hamlet_core.run = with_a_child
+hamlet_core.execute = with_a_child
 """
 BUSY = """
 looping = endless

@@ -356,7 +356,7 @@ def test_what_cannot_be_drawn_is_refused_before_any_work(
     said: str,
 ) -> None:
     monkeypatch.chdir(place)
-    monkeypatch.setattr("hamlet_core.run", lambda *_, **__: pytest.fail("it has begun"))
+    monkeypatch.setattr("hamlet_core.execute", lambda *_, **__: pytest.fail("it has begun"))
     assert run(place, *options) == 2
     assert said in " ".join(capfd.readouterr().err.split())
     assert {path.name for path in place.iterdir()} == {"clicks.csv", "w.hamlet"}
