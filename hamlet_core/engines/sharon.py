@@ -72,11 +72,9 @@ class Chain:
         self.arithmetic = arithmetic
         self.before: list[list[Number | None]] = [[] for _ in parts]
 
-    def open(self, rows: Sequence[int]) -> None:
-        """Keep what comes before the START events of one time stamp, while the parts have counted older events only."""
-        for at in range(len(self.parts) - 1, 0, -1):
-            if opening := self.parts[at].opening(rows):
-                self.before[at] += [self.total(at - 1)] * opening
+    def open(self, at: int, opening: int) -> None:
+        """Keep what comes before START events of a part, while the parts have counted older events only."""
+        self.before[at] += [self.total(at - 1)] * opening
 
     def total(self, at: int) -> Number | None:
         """The sequences that go up to the end of a part; None if there are none."""
@@ -106,6 +104,8 @@ class Shared:
     parts: tuple[Part, ...]
     chains: Mapping[str, tuple[int, ...]]
     """Query that shares -> its parts in order."""
+    of_row: tuple[tuple[int, ...], ...]
+    """By row the parts that the event may take a step of."""
 
     def evaluate(self, rows: Sequence[int]) -> tuple[Outcome, ...]:
         """Count the rows (sorted by time) of one window of one partition, for every query."""
@@ -113,12 +113,19 @@ class Shared:
         chains = {
             name: Chain([parts[one] for one in own], self.arithmetic) for name, own in self.chains.items()
         }
+        going_on: dict[int, list[tuple[Chain, int]]] = {}
+        for name, own in self.chains.items():
+            for at, number in enumerate(own[1:], 1):
+                going_on.setdefault(number, []).append((chains[name], at))
         for _, group in groupby(rows, key=self.prepared[0].stream.times.__getitem__):
             together = tuple(group)
-            for chain in chains.values():
-                chain.open(together)
-            for part in parts:
-                part.advance(together)
+            taken = {number for row in together for number in self.of_row[row]}
+            for number in taken:
+                if opening := parts[number].opening(together):
+                    for chain, at in going_on.get(number, ()):
+                        chain.open(at, opening)
+            for number in taken:
+                parts[number].advance(together)
         return tuple(
             chains[name].outcome()
             if (name := one.analysed.query.name) in chains
@@ -156,7 +163,11 @@ def planned(
             chain.append((first, end, len(parts)))
             parts.append(_part(counting[query], first, end))
     ordered = {query: tuple(part for _, _, part in sorted(chain)) for query, chain in chains.items()}
-    return Shared(tuple(prepared), arithmetic, plan, tuple(parts), ordered)
+    of_row = (
+        tuple(number for number, part in enumerate(parts) if part.steps[row])
+        for row in range(len(prepared[0].stream.times))
+    )
+    return Shared(tuple(prepared), arithmetic, plan, tuple(parts), ordered, tuple(of_row))
 
 
 def _between(taken: Sequence[tuple[int, int, int]], length: int) -> list[tuple[int, int]]:
