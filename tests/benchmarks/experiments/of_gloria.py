@@ -40,7 +40,10 @@ ORDERINGS = (
     Ordering(
         "gloria",
         "greta",
-        "an expression is a number per snapshot, and windows have more snapshots than bodies have queries",
+        (
+            "the engine greta keeps running totals, so that an event costs it a sum for each type before it, not for each event "
+            "as in the paper; an expression has a number for each snapshot of the window"
+        ),
     ),
     Ordering("gloria", "gloria by greedy", "both plans cost the same or nearly so by the paper's formula"),
     Ordering(

@@ -45,14 +45,14 @@ ORDERINGS = (
         "sharon",
         "aseq",
         (
-            "a part that is shared is multiplied at each of its START events for each query that goes on from it; where few "
-            "queries hold a part this costs more than to count it again"
+            "few queries have a part in common, and each that goes on from it multiplies at its START events, which costs as "
+            "much as to count the part again"
         ),
     ),
     Ordering(
         "sharon",
         "sharon by greedy",
-        "both plans save the same or nearly so, and the search for the best costs what they differ by",
+        "both plans save the same, or nearly so",
     ),
     Ordering(
         "aseq", "shared_two_step", "windows hold few sequences of this length, and to list them costs no more"
@@ -63,7 +63,7 @@ ORDERINGS = (
     Ordering(
         "hamlet by sharon",
         "hamlet never",
-        "a position of a sequence costs a compiled fold a few ns: what stands around it is most of the time",
+        "these runs take a few ms, and a good part of them is to build the program that a new plan needs",
     ),
 )
 
