@@ -239,7 +239,7 @@ class Session:
 
     @property
     def plan_changes(self) -> tuple[PlanChange, ...]:
-        """Where the optimizer has planned anew, because rates had changed: by this object, from the first on."""
+        """Where the optimizer has planned anew, because rates had changed: by this object, the last thousand times."""
         return tuple(self._plans.changes)
 
     def state(self) -> bytes:

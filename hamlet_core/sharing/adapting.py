@@ -14,6 +14,8 @@ from typing import Generic, TypeVar
 DRIFT = 2.0
 """Times as often, or as rarely, as when the plan was made, is a change."""
 
+MOST_CHANGES = 1_000
+
 _Plan = TypeVar("_Plan")
 
 
@@ -60,6 +62,20 @@ class PlansInUse(Generic[_Plan]):
 
     plans: dict[Hashable, InUse[_Plan]] = field(default_factory=dict)
     changes: list[PlanChange] = field(default_factory=list)
+    """The last `MOST_CHANGES`, for a session may never end."""
+    changed: int = 0
+    """How many changes there were."""
+
+    def change(self, change: PlanChange) -> None:
+        """Keep a change."""
+        self.changes.append(change)
+        del self.changes[:-MOST_CHANGES]
+        self.changed += 1
+
+    def since(self, changed: int) -> list[PlanChange]:
+        """The changes after the first so many, as far as they are kept."""
+        new = self.changed - changed
+        return self.changes[-new:] if new else []
 
 
 def most_changed(

@@ -162,13 +162,13 @@ def _planned(
 ) -> dict[int, Sharing]:
     """By class what it shares in a chunk."""
     found: dict[int, Sharing] = {}
-    known, begun = len(in_use.changes), perf_counter()
+    known, begun = in_use.changed, perf_counter()
     for whole in classes:
         planned = with_plans(sharing, whole, specs, chunk.stream, text, in_use)
         found |= {id(own): planned for own in [whole, *whole.rest]}
     if in_use.plans:
         work.planning_seconds += perf_counter() - begun
-        work.plan_changes += in_use.changes[known:]
+        work.plan_changes += in_use.since(known)
     return found
 
 

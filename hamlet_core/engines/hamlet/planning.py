@@ -1,7 +1,8 @@
 """Which segments the queries of a class share, planned before they are folded: by GLORIA, its greedy baseline, or SHARON.
 
 Plans are made from the events of each step per window, counted over the first events of a chunk of the stream, and anew where
-these have changed. What a paper has no rule for goes alone. The papers count trends; queries that ask for more share a segment as far as their totals are equal.
+these have changed. What a paper has no rule for goes alone. The papers count trends; queries that ask for more share a segment
+as far as their totals are equal.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ def _kept_or_changed(asked: Asked, rates: Rates, stream: Stream, in_use: PlansIn
         asked.optimizer, asked.names, int(stream.time[0]), step[0], before.rates[step], rates[step], old, new
     )
     _LOG.info("%s", change)
-    in_use.changes.append(change)
+    in_use.change(change)
     in_use.plans[key] = InUse(plan, rates)
     return plan
 

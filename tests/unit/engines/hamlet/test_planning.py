@@ -10,6 +10,7 @@ import pytest
 from hamlet_core import execute, run, stream
 from hamlet_core.engines.hamlet import engine
 from hamlet_core.engines.hamlet.input.chunks import Limits
+from hamlet_core.sharing import adapting
 from hamlet_core.sharing.options import STATIC
 
 WINDOW = 1_000
@@ -98,6 +99,15 @@ def test_a_session_goes_on_with_its_plan_and_changes_it() -> None:
     assert [one.time for one in session.plan_changes] == [2 * WINDOW, 4 * WINDOW]
     first, second = session.plan_changes
     assert (first.rate_before, first.rate) == (second.rate, second.rate_before)
+
+
+def test_a_session_that_does_not_end_keeps_the_last_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapting, "MOST_CHANGES", 2)
+    session = stream(workload("gloria"), optimizer="gloria")
+    for number in range(6):
+        session.push(events((EARLY, LATE)[number % 2], first=number))
+    assert [one.time for one in session.plan_changes] == [3 * WINDOW, 4 * WINDOW]
+    assert [(one.rate_before, one.rate) for one in session.plan_changes] == [(10, 1), (1, 10)]
 
 
 def test_a_plan_does_not_outlive_its_queries() -> None:
