@@ -18,6 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import hamlet_core
+from hamlet_core.engines.hamlet import engine
+from hamlet_core.engines.hamlet.input.chunks import Limits
 from hamlet_core.streams import STREAMS
 from pipelines import querying
 from pipelines.cli import main
@@ -58,6 +60,31 @@ def test_run_hands_on_how_sharing_is_decided(monkeypatch: pytest.MonkeyPatch, ca
     )
     assert main(["run", *JAMS, "--policy", "always", "--cost-model", "paper", "--choice", "paper"]) == 0
     assert (given["policy"], given["cost_model"], given["choice"]) == ("always", "paper", "paper")
+    assert capsysbinary.readouterr().err == b""
+
+
+def test_a_plan_that_changes_while_events_come_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Captured
+) -> None:
+    fold = engine.fold_workload
+    monkeypatch.setattr(
+        engine, "fold_workload", lambda *about, **how: fold(*about, **how, limits=Limits(events=60))
+    )
+    windows = ["F" * 10 + "A" * 5 + "B" * 10 + "C" * 12 + "D" * 4] * 2 + [
+        "F" + "A" * 20 + "BB" + "C" * 30 + "D" * 10
+    ] * 2
+    rows = [(100 * number + at, one) for number, own in enumerate(windows) for at, one in enumerate(own)]
+    (tmp_path / "e.csv").write_text("time,type\n" + "".join(f"{time},{one}\n" for time, one in rows))
+    (tmp_path / "w.hamlet").write_text(
+        "q1: RETURN COUNT(*) PATTERN SEQ(F, A, B, C, D) WITHIN 100 s\nq2: RETURN COUNT(*) PATTERN SEQ(A, B, C, D) WITHIN 100 s"
+    )
+    command = ["run", str(tmp_path / "w.hamlet"), "--events", str(tmp_path / "e.csv"), "--engine", "hamlet"]
+    assert main([*command, "--optimizer", "gloria"]) == 0
+    shown = capsysbinary.readouterr().err.decode()
+    assert shown.startswith(
+        "optimizer gloria: another plan for q1, q2 from time 200 on, because F came 10 times"
+    )
+    assert main(command) == 0
     assert capsysbinary.readouterr().err == b""
 
 
