@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hamlet_core.describe.template import names_of
+from hamlet_core.describe.template import names_of, quoted
 from hamlet_core.execution import windowed_queries
 from hamlet_core.language.syntax import Workload
 from hamlet_core.pattern.meaning import AnalysedQuery
@@ -32,14 +33,22 @@ RULES = {
 """What the optimizers do."""
 
 
-def plan_lines(
+@dataclass(frozen=True, slots=True)
+class PlanText:
+    """The plans of a class as lines, and as lines of Mermaid flowcharts, one for each plan that shares anything."""
+
+    lines: list[str] = field(default_factory=list)
+    drawings: list[list[str]] = field(default_factory=list)
+
+
+def plan_texts(
     workload: Workload,
     queries: Sequence[AnalysedQuery],
     sharing: Sharing,
     table: pa.Table | None,
     schema: EventSchema,
-) -> Mapping[int, list[str]]:
-    """First query of a class, by its place -> lines on what its queries share; without a table by one event a step and window."""
+) -> Mapping[int, PlanText]:
+    """First query of a class, by its place -> what its queries share; without a table by one event a step and window."""
     if not sharing.shares or sharing.optimizer not in STATIC:
         return {}
     from hamlet_core.engines.hamlet.input.query_class import classes_of  # it loads the compiler
@@ -51,12 +60,63 @@ def plan_lines(
     if table is not None:
         windowed, stream = windowed_queries(workload, table, schema, "scaled")
         specs = [windowed[place].spec for place in places]
-    found: dict[int, list[str]] = {}
+    found: dict[int, PlanText] = {}
     for own in classes_of(chosen):
-        lines = found.setdefault(places[own.places[0]], [])
+        text = found.setdefault(places[own.places[0]], PlanText())
         for one in plans(own, specs, stream, workload.text, sharing.optimizer):
-            lines += _lines(one, sharing.optimizer, supposed=stream is None)
+            text.lines.extend(_lines(one, sharing.optimizer, supposed=stream is None))
+            if drawing := list(drawn(one, {query.query.name: query for query in own.queries})):
+                text.drawings.append(drawing)
     return found
+
+
+def drawn(plan: Plan, queries: Mapping[str, AnalysedQuery]) -> Iterator[str]:
+    """The plan as lines of a Mermaid flowchart, if anything is shared: segments are boxes, entered and left by the arrows of
+    their queries; what a query has outside of them is its own. Queries that share nothing are left out.
+    """
+    segment = dict(Segments.of(plan.segments).numbers)
+    sharing = [name for name in plan.queries if any(query == name for query, _ in segment)]
+    nodes: dict[Hashable, str] = {}
+    boxes: dict[int | None, list[str]] = {}
+    arrows: dict[tuple[str, str], list[str]] = {}
+    for name in sharing:
+        automaton = queries[name].automaton
+        own: list[str] = []
+        for place, position in enumerate(automaton.positions):
+            number = segment.get((name, place))
+            before = [segment.get((name, at)) for at in range(place)]
+            nth = sum(
+                its == number and automaton.positions[at].type == position.type
+                for at, its in enumerate(before)
+            )
+            key = (name, place) if number is None else (number, position.type, nth)
+            if key not in nodes:
+                nodes[key] = f"s{len(nodes)}"
+                label = position.type if number is not None else f"{position.type} of {name}"
+                boxes.setdefault(number, []).append(f'{nodes[key]}(["{quoted(label)}"])')
+            own.append(nodes[key])
+        ways = [
+            *(("start((start))", own[one.position]) for one in automaton.starts),
+            *((own[one.source], own[one.target]) for one in automaton.edges),
+            *((own[one.position], "finish((end))") for one in automaton.ends),
+        ]
+        for way in dict.fromkeys(ways):
+            arrows.setdefault(way, []).append(name)
+    if not sharing:
+        return
+    yield "flowchart LR"
+    for number in sorted(one for one in boxes if one is not None):
+        takers = [
+            name
+            for name in sharing
+            if any(place[0] == name and its == number for place, its in segment.items())
+        ]
+        yield f'  subgraph g{number}["segment of {quoted(names_of(takers, plan.queries))}"]'
+        yield from (f"    {node}" for node in boxes[number])
+        yield "  end"
+    yield from (f"  {node}" for node in boxes.get(None, ()))
+    for (source, target), names in arrows.items():
+        yield f'  {source} -->|"{quoted(names_of(names, plan.queries))}"| {target}'
 
 
 def _lines(plan: Plan, optimizer: str, *, supposed: bool) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from hamlet_core.describe.plans import RULES, plan_lines
+from hamlet_core.describe.plans import RULES, plan_texts
 from hamlet_core.describe.sharing import graphlet_text
 from hamlet_core.describe.template import names_of, quoted
 from hamlet_core.describe.warnings import advice
@@ -80,8 +80,8 @@ def explain(
         )
         events = table if isinstance(table, pa.Table) else None
         planned = {
-            whole.queries[query].partition_class: lines
-            for query, lines in plan_lines(workload, queries, sharing, events, schema).items()
+            whole.queries[query].partition_class: text
+            for query, text in plan_texts(workload, queries, sharing, events, schema).items()
         }
         sections.insert(
             0, "\n".join(workload_lines(queries, whole, _graphlets(queries, whole, sharing), rule, planned))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import assert_never
 
+from hamlet_core.describe.plans import PlanText
 from hamlet_core.describe.template import names_of, template_lines, template_mermaid
 from hamlet_core.language.literals import duration_text
 from hamlet_core.pattern.meaning import AnalysedQuery
@@ -22,12 +23,12 @@ def workload_lines(
     plan: WorkloadPlan,
     graphlets: Mapping[int, Sequence[tuple[tuple[int, ...], str]]],
     rule: str,
-    planned: Mapping[int, Sequence[str]],
+    planned: Mapping[int, PlanText],
 ) -> Iterator[str]:
     """The section of EXPLAIN about the whole workload; `plan` must be the plan of `workload`.
 
     `graphlets`: place of a class -> who may share graphlets in it, and a line on them; `rule`: what
-    the optimizer does; `planned`: place of a class -> lines on its plan.
+    the optimizer does; `planned`: place of a class -> its plan.
     """
     yield "== workload =="
     queries, classes = _number(len(plan.queries), "query", "queries"), len(plan.classes)
@@ -36,7 +37,7 @@ def workload_lines(
     for place, one in enumerate(plan.classes):
         yield ""
         yield f"-- class {place + 1} --"
-        yield from _class(workload, plan, one, graphlets.get(place, ()), planned.get(place, ()))
+        yield from _class(workload, plan, one, graphlets.get(place, ()), planned.get(place, PlanText()))
     yield ""
     yield "paths: how the events of each query are folded"
     width = max(len(query.name) for query in plan.queries)
@@ -91,7 +92,7 @@ def _class(
     plan: WorkloadPlan,
     one: PartitionClass,
     graphlets: Sequence[tuple[tuple[int, ...], str]],
-    planned: Sequence[str],
+    planned: PlanText,
 ) -> Iterator[str]:
     names = {index: plan.queries[index].name for index in one.queries}
     yield f"queries        {_list(names.values())}"
@@ -110,7 +111,7 @@ def _class(
             yield from (f"alone          {name}: {why}" for why in plan.queries[index].alone)
     yield from (f"events         {line}" for line in _read_once(workload, plan, one))
     yield from (f"together       {line}" for line in _together(plan, one))
-    yield from (f"plan           {line}" for line in planned)
+    yield from (f"plan           {line}" for line in planned.lines)
     yield from (f"graphlets      {line}" for _, line in graphlets)
     yield ""
     yield "template: the steps of a trend, and the queries that take them"
@@ -119,6 +120,13 @@ def _class(
     yield "```mermaid"
     yield from template_mermaid(one.template)
     yield "```"
+    for drawing in planned.drawings:
+        yield ""
+        yield "plan: segments are boxes, folded once for their queries as far as totals are equal"
+        yield ""
+        yield "```mermaid"
+        yield from drawing
+        yield "```"
 
 
 def _read_once(workload: Sequence[AnalysedQuery], plan: WorkloadPlan, one: PartitionClass) -> Iterator[str]:
