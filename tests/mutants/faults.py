@@ -515,15 +515,19 @@ def _mixed(found: Any, shared: int, stream: Stream) -> Any:
     Fault(
         "what comes before a shared part is of the same time (sharon)",
         SHARON,
-        """            for chain in chains.values():
-                chain.open(together)
-            for part in parts:
-                part.advance(together)
+        """            for number in taken:
+                if opening := parts[number].opening(together):
+                    for chain, at in going_on.get(number, ()):
+                        chain.open(at, opening)
+            for number in taken:
+                parts[number].advance(together)
 """,
-        """            for part in parts:
-                part.advance(together)
-            for chain in chains.values():
-                chain.open(together)
+        """            for number in taken:
+                parts[number].advance(together)
+            for number in taken:
+                if opening := parts[number].opening(together):
+                    for chain, at in going_on.get(number, ()):
+                        chain.open(at, opening)
 """,
     ),
     Fault(
