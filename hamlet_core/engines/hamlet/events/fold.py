@@ -288,7 +288,7 @@ def _chosen(workload: Workload, builder: Builder, alone: Spans, price: float) ->
     if not every:
         return _Chosen(at_rest)
     worth = LONGER_WAY
-    if at_rest != APART:
+    if saved is not None and saved > worth and at_rest != APART:
         worth = max(worth, OF_LANES * saved_by(at_rest, *about, price, constants))
     if saved is None or saved <= worth:
         return _Chosen(at_rest, asleep=every)
