@@ -24,7 +24,7 @@ from hamlet_core.template.sharable import partition_of
 _NO_BITS = np.zeros((0, 1), np.uint64)
 _NO_ROWS = np.zeros(0, np.int64)
 
-KEPT_PROGRAMS = 64
+KEPT_PROGRAMS = 128
 """So many of a class are kept for the next run; where results have other shapes each time they get more and more."""
 
 
