@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -82,13 +83,11 @@ def drawn(plan: Plan, queries: Mapping[str, AnalysedQuery]) -> Iterator[str]:
     for name in sharing:
         automaton = queries[name].automaton
         own: list[str] = []
+        seen: Counter[tuple[int | None, str]] = Counter()
         for place, position in enumerate(automaton.positions):
             number = segment.get((name, place))
-            before = [segment.get((name, at)) for at in range(place)]
-            nth = sum(
-                its == number and automaton.positions[at].type == position.type
-                for at, its in enumerate(before)
-            )
+            nth = seen[number, position.type]
+            seen[number, position.type] += 1
             key = (name, place) if number is None else (number, position.type, nth)
             if key not in nodes:
                 nodes[key] = f"s{len(nodes)}"

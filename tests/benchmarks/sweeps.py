@@ -71,7 +71,6 @@ def figures(
     sweeps: Sequence[Sweep],
     members: Sequence[Member],
     orderings: Sequence[Ordering],
-    notes: Sequence[str] = (),
 ) -> Finding:
     """A table for each sweep and one of the orderings; a picture for each stream."""
     tables: dict[str, list[dict[str, Any]]] = {}
@@ -104,7 +103,7 @@ def figures(
         "stopped; (...): not tried, because it had no number on less."
     )
     pictures = {f"figure-{key}-{stream}": picture(stream, rows) for stream, rows in charts.items()}
-    return Finding(key, title, tables=tables, pictures=pictures, notes=(how, *notes))
+    return Finding(key, title, tables=tables, pictures=pictures, notes=(how,))
 
 
 def measured(sweep: Sweep, members: Sequence[Member], scale: Scale) -> Found:

@@ -142,7 +142,8 @@ def made(asked: Asked, rates: Rates) -> Plan:
 
 def _kept_or_changed(asked: Asked, rates: Rates, stream: Stream, in_use: PlansInUse[Plan]) -> Plan:
     """The plan in use, or another one, which is then in use and told."""
-    key = asked.names, asked.spec
+    # A session folds queries with others or without, as windows close, and predicates are numbered among those folded together.
+    key = asked.names, asked.spec, asked.wanted
     before = in_use.plans.get(key)
     if before is None:
         plan = made(asked, rates)

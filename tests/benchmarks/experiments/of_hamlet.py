@@ -88,7 +88,7 @@ GROUNDS = (
     Ground("smart_home", (200, 2_000, 20_000), (5, 15, 25)),
     Ground("stock", (200, 1_000, 10_000), (20, 60, 100), adjacent_rate=0.5, knobs={"types": 20}),
 )
-SMALL = (Ground("ridesharing", (20, 30), (2, 3)),)
+SMALL = (Ground("ridesharing", (20,), (2, 3)),)
 
 
 def measure(scale: Scale, subject: Subject) -> Finding:

@@ -110,6 +110,21 @@ def test_a_session_that_does_not_end_keeps_the_last_changes(monkeypatch: pytest.
     assert [(one.rate_before, one.rate) for one in session.plan_changes] == [(10, 1), (1, 10)]
 
 
+def test_windows_that_close_with_others_or_without_have_plans_of_their_own() -> None:
+    """Predicates are numbered within those queries whose windows close together."""
+    other = "other: RETURN COUNT(*) PATTERN SEQ(A a, B b) WHERE b.time > 5 WITHIN 2000 s"
+    both = [
+        f"{name}: RETURN COUNT(*) PATTERN SEQ({one}) WHERE a.time >= 0 WITHIN {WINDOW} s"
+        for name, one in (("q0", "F f, A a, B b, C c, D d"), ("q1", "A a, B b, C c, D d"))
+    ]
+    text = "\n".join([other, *both])
+    session = stream(text, optimizer="gloria", arithmetic="exact")
+    pieces = [EARLY, EARLY, LATE, EARLY, LATE]
+    rows = [session.push(events(own, first=number)) for number, own in enumerate(pieces)]
+    rows.append(session.flush())
+    same_rows(pa.concat_tables(rows), run(text, events(*pieces), engine="greta", arithmetic="exact"))
+
+
 def test_a_plan_does_not_outlive_its_queries() -> None:
     """Another query under the name of one that was removed is planned for by itself."""
     session = stream(workload("gloria"), optimizer="gloria", arithmetic="exact")
