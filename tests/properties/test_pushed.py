@@ -11,6 +11,7 @@ import hamlet_core
 from hamlet_core import QueryMeaningError, Session, Workload, write_query
 from hamlet_core.language.syntax import Duration
 from hamlet_core.online import sliding
+from hamlet_core.sharing.options import OPTIMIZERS
 from tests.properties import agreement, comparison, generation, matching, strategies
 from tests.properties.generation import SECOND
 from tests.properties.profiles import quick
@@ -28,6 +29,7 @@ def check(case, random, engine="hamlet"):
     arithmetic = random.choice(("exact", "exact", "modular", "scaled"))
     how = {"schema": comparison.SCHEMA, "engine": engine, "arithmetic": arithmetic}
     expected = rows_or_code(lambda: comparison.run(case, engine, arithmetic, events))
+    how["optimizer"] = random.choice(OPTIMIZERS)
     found = rows_or_code(lambda: pushed(case.workload, events, random, lateness=lateness, **how))
     if isinstance(expected, str) or isinstance(found, str) or arithmetic == "exact":
         assert found == expected, case
