@@ -14,14 +14,15 @@ export PYTHONDONTWRITEBYTECODE :=
 WAREHOUSE ?= warehouse
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools demo test check fmt bench peers slow mutants ui clean pins
+.PHONY: help setup tools demo test thorough check fmt bench peers slow mutants ui clean pins
 
 help:
 	@echo 'HAMLET on Spark. Every target sets up what it needs, once.'
 	@echo
 	@echo '  make demo    the main job on generated ride-sharing events, into $(WAREHOUSE)/'
 	@echo '  make ui      the Dagster pages of that warehouse (stop with Ctrl-C)'
-	@echo '  make test    all tests that CI runs: core first, then Spark, then Dagster with its pages'
+	@echo '  make test    the tests that CI runs: core first, then Spark, then Dagster with its pages'
+	@echo '  make thorough  the tests that CI leaves out, for it runs others of the same: before a release'
 	@echo '  make check   lint, format and types'
 	@echo '  make fmt     format the code'
 	@echo '  make slow    long differential and soak runs'
@@ -75,16 +76,17 @@ demo: setup
 ui: setup
 	@.venv/bin/hamlet ui --warehouse $(WAREHOUSE)
 
-# Each tier is by itself: the first two start no JVM; in the others each of two processes has one Spark session. The longest
-# files of a tier come first.
+# Each tier is by itself: the first two start no JVM; in the third each process has one Spark session, and there is one process
+# more than cores, for its tests wait for other processes, pages and clocks. The longest files of a tier come first.
 CORE   := tests/unit tests/golden tests/oracle tests/properties tests/mutants tests/benchmarks
 REST   := tests/unit/pipelines tests/unit/resources tests/golden/cli
-test: tools
-	$(PY) -m pytest -q --durations=10 -n 2 --dist worksteal -m 'not slow' $(CORE) $(REST:%=--ignore=%)
-	$(PY) -m pytest -q --durations=10 -n 2 --dist worksteal -m 'not slow and not dagster' tests/architecture $(REST)
-	$(PY) -m pytest -q --durations=10 -n 2 --dist loadfile --no-loadscope-reorder -m 'spark and not slow' tests/spark
-	$(PY) -m pytest -q --durations=10 -n 2 --dist loadfile --no-loadscope-reorder -m 'dagster and not slow' \
-	  tests/dagster tests/architecture
+test: WHICH := not slow and not thorough
+thorough: WHICH := not slow and thorough
+test thorough: tools
+	$(PY) -m pytest -q --durations=10 -n 2 --dist worksteal -m '$(WHICH)' $(CORE) $(REST:%=--ignore=%)
+	$(PY) -m pytest -q --durations=10 -n 2 --dist worksteal -m '$(WHICH) and not dagster' tests/architecture $(REST)
+	$(PY) -m pytest -q --durations=20 -n 3 --dist loadfile --no-loadscope-reorder -m '$(WHICH) and (spark or dagster)' \
+	  tests/spark tests/dagster tests/architecture
 
 slow: tools
 	$(PY) -m pytest -m slow

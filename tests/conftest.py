@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.thorough import reason_to_leave, unmatched
+
 ROOT = Path(__file__).resolve().parents[1]
 # Folder -> the marks of every test in it.
 FOLDER_MARKS = {
@@ -27,13 +29,15 @@ LONGEST = (
     "benchmarks/test_quick.py",
     "unit/engines/hamlet/events/test_kernel.py",
     "dagster/test_ui_folder.py",
+    "dagster/test_ui_schedule.py",
     "spark/test_cluster.py",
+    "dagster/test_killed_automation.py",
     "dagster/test_bad_things.py",
     "dagster/test_injections.py",
-    "spark/test_stranger.py",
-    "dagster/test_demo.py",
+    "spark/test_streaming.py",
     "spark/test_constraints.py",
-    "spark/test_rejudged.py",
+    "dagster/test_demo.py",
+    "spark/test_rules.py",
 )
 """Files of tests that take minutes, or wait for pages and clocks: they begin first, so that none is left alone at the end. In the
 order of arguments pytest does not start them: a folder takes in the files that are named beside it.
@@ -146,8 +150,11 @@ def _turn(item: pytest.Item) -> int:
     return LONGEST.index(name) if name in LONGEST else len(LONGEST)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=_turn)
+    tests = {item: item.nodeid.removeprefix("tests/") for item in items}
+    if not any("::" in argument for argument in config.args) and (lost := unmatched(tests.values())):
+        raise pytest.UsageError(f"tests/thorough.py names tests that are not there: {lost}")
     for item in items:
         folder = item.path.relative_to(ROOT / "tests").parts[0]
         names = FOLDER_MARKS.get(folder, ())
@@ -155,6 +162,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             names = (*names, *FOLDER_MARKS["browser"])
         for name in dict.fromkeys(names):
             item.add_marker(name)
+        if reason_to_leave(tests[item]):
+            item.add_marker("thorough")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -23,9 +23,16 @@ FLAGS = (
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 START_SECONDS = 180
+RUN_SECONDS = 300
 Found = TypeVar("Found")
 PAGE = 60_000
 """How long a page may take, in milliseconds; the machine may be busy with a run."""
+LOOK, LOOKS = 250, 5
+"""A page stands still that looks the same so many times, so many milliseconds apart."""
+APPEARANCE = """() => [
+    document.body.innerText,
+    ...[...document.querySelectorAll("img, svg, table")].map(one => JSON.stringify(one.getBoundingClientRect()))
+].join("\\n")"""
 
 
 @contextlib.contextmanager
@@ -89,3 +96,43 @@ def browsing(chromium: str) -> Iterator[Page]:
             yield page
         finally:
             browser.close()
+
+
+def settle(page: Page) -> None:
+    """Wait until the words of a page and the places of its tables and pictures stand still."""
+    seen: list[str] = []
+    for _ in range(PAGE // LOOK):
+        seen.append(page.evaluate(APPEARANCE))
+        if len(seen) >= LOOKS and len(set(seen[-LOOKS:])) == 1:
+            return
+        page.wait_for_timeout(LOOK)
+    raise AssertionError(f"{page.url} does not stand still within {PAGE // 1_000} s")
+
+
+def runs(address: str) -> list[dict[str, Any]]:
+    """All runs, the latest first."""
+    question = "{ runsOrError { ... on Runs { results { runId jobName status tags { key value } } } } }"
+    found: list[dict[str, Any]] = ask(address, question)["runsOrError"]["results"]
+    for run in found:
+        run["tags"] = {tag["key"]: tag["value"] for tag in run["tags"]}
+    return found
+
+
+def finished(address: str, tag: str) -> dict[str, Any]:
+    """The first run with a tag that has ended, once there is one."""
+
+    def look() -> dict[str, Any] | None:
+        ended = [
+            run for run in runs(address) if tag in run["tags"] and run["status"] in ("SUCCESS", "FAILURE")
+        ]
+        return ended[-1] if ended else None
+
+    return wait_for(look, RUN_SECONDS, f"no run with {tag} has ended")
+
+
+def open_page(page: Page, address: str, path: str, text: str) -> str:
+    """Open a page, wait for a text on it and for its layout, and give all its words."""
+    page.goto(address + path)
+    page.get_by_text(text).first.wait_for()
+    settle(page)
+    return page.inner_text("body")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dagster.pages import address_of, browsing, loaded, serving
+from tests.dagster.pages import address_of, browsing, loaded, serving, settle
 
 pytestmark = pytest.mark.browser
 
@@ -24,7 +24,6 @@ ASSETS = (
 )
 LINEAGE = ("events", "workload_plan", "computed_aggregates", "trend_aggregates", "Asset checks")
 CHECKS = {"files_are_in", "events_expectations", "results_expectations", "greta_comparison"}
-LAYOUT_SECONDS = 4
 
 
 @pytest.fixture(scope="module")
@@ -53,17 +52,17 @@ def test_lineage_shows_assets_and_checks(address: str, chromium: str, tmp_path: 
         page.wait_for_load_state("domcontentloaded")
         for group in sorted({str(node["groupName"]) for node in nodes}):
             page.get_by_text(group, exact=True).first.wait_for()
-        page.wait_for_timeout(LAYOUT_SECONDS * 1_000)
+        settle(page)
         page.screenshot(path=str(tmp_path / "groups.png"))
         page.goto(f"{address}/assets/computed_aggregates?view=lineage&lineageScope=neighbors")
         page.get_by_text("trend_aggregates", exact=True).first.wait_for()
-        page.wait_for_timeout(LAYOUT_SECONDS * 1_000)
+        settle(page)
         shown = page.inner_text("body")
         assert [name for name in LINEAGE if name not in shown] == []
         page.screenshot(path=str(tmp_path / "lineage.png"))
         page.goto(f"{address}/assets/computed_aggregates?view=checks")
         page.get_by_text("greta_comparison").first.wait_for()
-        page.wait_for_timeout(LAYOUT_SECONDS * 1_000)
+        settle(page)
         assert "results_expectations" in page.inner_text("body")
         page.screenshot(path=str(tmp_path / "checks.png"))
 

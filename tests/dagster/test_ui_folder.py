@@ -10,22 +10,19 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page
 
 from resources.warehouse import Warehouse
 from tests.dagster.folder_cases import DAILY, JAMS, KEYS, make_folder
-from tests.dagster.pages import address_of, ask, browsing, loaded, serving, wait_for
+from tests.dagster.pages import address_of, browsing, finished, loaded, open_page, runs, serving, settle
 
 pytestmark = pytest.mark.browser
 
 FAR = (datetime.now(UTC).hour + 12) % 24
 """An hour that does not come while the tests run: a tick would be a run that they do not expect."""
 SETTINGS = DAILY + f'end: 2026-01-15\nschedule: "15 {FAR} * * *"\nfresh_within_hours: 26\n'
-RUN_SECONDS = 300
-LAYOUT = 4_000
 WIDTHS = 1_440, 1_920
 
 
@@ -46,35 +43,6 @@ def server(folder: Path) -> Iterator[subprocess.Popen[str]]:
 @pytest.fixture(scope="module")
 def address(server: subprocess.Popen[str]) -> str:
     return address_of(server)
-
-
-def runs(address: str) -> list[dict[str, Any]]:
-    """All runs, the latest first."""
-    question = "{ runsOrError { ... on Runs { results { runId jobName status tags { key value } } } } }"
-    found: list[dict[str, Any]] = ask(address, question)["runsOrError"]["results"]
-    for run in found:
-        run["tags"] = {tag["key"]: tag["value"] for tag in run["tags"]}
-    return found
-
-
-def finished(address: str, tag: str) -> dict[str, Any]:
-    """The first run with a tag that has ended, once there is one."""
-
-    def look() -> dict[str, Any] | None:
-        ended = [
-            run for run in runs(address) if tag in run["tags"] and run["status"] in ("SUCCESS", "FAILURE")
-        ]
-        return ended[-1] if ended else None
-
-    return wait_for(look, RUN_SECONDS, f"no run with {tag} has ended")
-
-
-def open_page(page: Page, address: str, path: str, text: str) -> str:
-    """Open a page, wait for a text on it and for its layout, and give all its words."""
-    page.goto(address + path)
-    page.get_by_text(text).first.wait_for()
-    page.wait_for_timeout(LAYOUT)
-    return page.inner_text("body")
 
 
 def not_whole(page: Page, number: int) -> list[str]:
@@ -127,7 +95,7 @@ def test_files_in_the_inbox_are_ingested_and_a_backfill_is_one_click_and_one_run
         open_page(page, address, "/assets/jams/workload_plan?view=events", "template")
         page.get_by_role("row").filter(has_text="template").get_by_text("Show Markdown").first.click()
         page.locator('img[src^="data:image/png"]').first.wait_for()
-        page.wait_for_timeout(LAYOUT)
+        settle(page)
         page.screenshot(path=str(tmp_path / "workload_plan.png"))
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 1_000})
@@ -147,31 +115,3 @@ def test_files_in_the_inbox_are_ingested_and_a_backfill_is_one_click_and_one_run
     assert " - DEBUG - " not in (folder.parent / "log").read_text(encoding="utf-8")
     days = set(Warehouse(folder / "warehouse").rows("trend_aggregates", ["day"]).column(0).to_pylist())
     assert {f"{day}" for day in days} == set(KEYS)
-
-
-def test_a_workload_that_is_added_needs_no_code_and_its_schedule_ticks(
-    address: str, folder: Path, chromium: str, tmp_path: Path
-) -> None:
-    loaded(address)
-    finished(address, "dagster/sensor_name")
-    every_minute = 'end: 2026-01-08\nschedule: "* * * * *"\n'
-    (folder / "clock.hamlet").write_text(JAMS, encoding="utf-8")
-    (folder / "clock.yaml").write_text(DAILY + every_minute, encoding="utf-8")
-    with browsing(chromium) as page:
-        open_page(page, address, "/deployment/locations", "pipelines.definitions")
-        page.get_by_role("button", name="Reload").first.click()
-        wait_for(
-            lambda: [one for one in loaded(address) if one["assetKey"]["path"][0] == "clock"],
-            RUN_SECONDS,
-            "no assets of the new workload",
-        )
-        ticked = finished(address, "dagster/schedule_name")
-        assert (ticked["jobName"], ticked["status"]) == ("clock_job", "SUCCESS")
-        assert ticked["tags"]["dagster/schedule_name"] == "clock_schedule"
-        assert ticked["tags"]["dagster/partition"] == "2026-01-07"
-        open_page(
-            page, address, "/locations/pipelines.definitions/schedules/clock_schedule", "clock_schedule"
-        )
-        page.screenshot(path=str(tmp_path / "schedule.png"))
-    rows = Warehouse(folder / "warehouse").rows("trend_aggregates", ["workload", "day"]).to_pylist()
-    assert {f"{row['day']}" for row in rows if row["workload"] == "clock"} == {"2026-01-07"}

@@ -9,8 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.dagster.folder_cases import DAILY, JAMS, drop, make_folder
-from tests.dagster.pages import address_of, ask, browsing, loaded, serving, wait_for
-from tests.dagster.test_ui_folder import RUN_SECONDS, open_page
+from tests.dagster.pages import (
+    RUN_SECONDS,
+    address_of,
+    ask,
+    browsing,
+    loaded,
+    open_page,
+    serving,
+    wait_for,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -1,0 +1,215 @@
+"""The tests that CI leaves to `make thorough`: each by name, with the reason and with what CI runs of the same thing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Tests that CI leaves out: `names` are files, functions or single tests, as pytest writes them below `tests`; those that
+    begin with a name of `but` stay in CI.
+    """
+
+    names: tuple[str, ...]
+    reason: str
+    but: tuple[str, ...] = ()
+
+
+ENDING = "unit/pipelines/test_ending.py::test_a_command_that_computes_ends_within_two_seconds"
+CACHE = "unit/engines/hamlet/jit/test_cache.py"
+DAMAGED = f"{CACHE}::test_damaged_files_are_compiled_again_and_the_result_is_right"
+MANY = "unit/test_concurrency.py::test_many_at_once_give_what_one_gives"
+HOSTILE = "unit/pipelines/test_hostile.py"
+CHANGING = "spark/test_changing_files.py"
+KERNEL = "unit/engines/hamlet/events/test_kernel.py"
+
+LEFT = (
+    Left(
+        tuple(
+            f"benchmarks/test_quick.py::test_answers[{key}]"
+            for key in ("b", "f1", "f3", "f4", "h", "m", "o", "u")
+        ),
+        "CI runs nine other benchmarks in small, made, checked and reported by the same code; what these measure is compared"
+        " elsewhere: kernels by golden and random tests, optimizers by properties/test_optimizers.py, files by the tests of"
+        " reading, compiling by unit/engines/hamlet/jit",
+    ),
+    Left(
+        ("unit/pipelines/test_comparing.py::test_every_engine_answers_the_same_and_is_measured",),
+        "engines answer the same in golden/test_cases.py; `hamlet compare` runs in golden/cli and in the rest of the file",
+    ),
+    Left(
+        ("unit/pipelines/test_warming.py::test_what_is_compiled_from_the_other_end_is_the_same",),
+        "that a run compiles nothing of what set-up has compiled is tested, and set-up compiles from both ends",
+    ),
+    Left(
+        (
+            f"{HOSTILE}::test_ten_thousand_columns",
+            f"{HOSTILE}::test_ten_thousand_queries",
+            f"{HOSTILE}::test_a_line_of_50_mb_is_an_event_or_a_bad_row",
+            f"{HOSTILE}::test_texts_of_ten_megabytes_are_refused_in_a_few_lines",
+            "unit/test_large_inputs.py::test_two_thousand_workloads_in_one_process_leave_nothing_behind",
+        ),
+        "sizes, of which CI has others: a line of 50 MB, a text of 10 MB, a day that slides by a second, many groups",
+        but=(
+            f"{HOSTILE}::test_a_line_of_50_mb_is_an_event_or_a_bad_row[a time",
+            f"{HOSTILE}::test_texts_of_ten_megabytes_are_refused_in_a_few_lines[parentheses",
+        ),
+    ),
+    Left(
+        (ENDING,),
+        "CI has each signal and each place once",
+        but=(f"{ENDING}[kernel-1-", f"{ENDING}[python-15-", f"{ENDING}[query-2-"),
+    ),
+    Left(
+        (MANY,),
+        "CI has threads, fork and spawn once",
+        but=(f"{MANY}[threads-cold", f"{MANY}[fork-warm", f"{MANY}[spawn-cold"),
+    ),
+    Left(
+        (
+            DAMAGED,
+            f"{CACHE}::test_machines_with_other_processors_share_a_cache_and_each_finds_its_own_kernels",
+        ),
+        "of the damaged files CI has one that is cut and one of other sources; the processor is a part of a kernel's name",
+        but=(f"{DAMAGED}[cut", f"{DAMAGED}[of_another"),
+    ),
+    Left(
+        (
+            f"{KERNEL}::test_queries_of_one_class_in_one_pass",
+            f"{KERNEL}::test_what_no_query_needs_is_not_compiled[SEQ(A a, B b+)",
+        ),
+        "the kernel of single events has the golden cases and 150 random queries in the same file, and what is not compiled for"
+        " another pattern",
+    ),
+    Left(
+        (
+            "unit/engines/hamlet/events/test_spans.py::test_numbers_beyond_doubles_are_those_of_their_windows[dynamic",
+            "properties/test_spans.py::test_numbers_beyond_doubles_in_lanes_at_rest_are_those_of_their_windows",
+        ),
+        "one way to leave the range of doubles is in CI ([never]), and lanes at rest are compared in scaled numbers, too",
+    ),
+    Left(
+        ("unit/sharing/test_gloria_optimal.py::test_no_path_is_cheaper[40",),
+        "workloads of up to four types are in CI, in every shape",
+    ),
+    Left(
+        ("unit/pipelines/test_reading_delta.py::test_whatever_happens_every_row_is_read_once",),
+        "CI has the streams of tables to which everything happens",
+        but=("unit/pipelines/test_reading_delta.py::test_whatever_happens_every_row_is_read_once[rare4",),
+    ),
+    Left(
+        ("unit/pipelines/test_cli.py::test_a_run_with_more_windows_than_are_shown_imports_none_either",),
+        "CI has the one whose picture is wide",
+        but=(
+            "unit/pipelines/test_cli.py::test_a_run_with_more_windows_than_are_shown_imports_none_either[more0",
+        ),
+    ),
+    Left(
+        ("unit/pipelines/test_clickstream_page.py::test_every_block_runs_and_there_are_ten_questions",),
+        "CI runs the blocks of the README and of the other pages, and the answers of the page's questions",
+    ),
+    Left(
+        ("spark/test_stranger.py",),
+        "an empty environment of its own for 230 s: CI runs the pipeline, the demo, dirty files, folders and mistakes in the one"
+        " that set-up has made (dagster/test_demo.py, dagster/test_bad_things.py, unit/pipelines), and the wheel alone here",
+        but=("spark/test_stranger.py::test_the_wheel_alone_runs_queries_and_brings_no_more_than_it_needs",),
+    ),
+    Left(
+        (
+            "spark/test_constraints.py::test_a_job_migrates_an_old_warehouse_however_often_it_is_killed",
+            "spark/test_rejudged.py::test_processes_killed_while_files_are_read_again_leave_the_tables_of_a_fresh_warehouse",
+            f"{CHANGING}::test_processes_killed_one_after_the_other_in_a_replacement_leave_the_tables_of_a_fresh_warehouse",
+            "spark/test_delta_sources.py::test_an_ingest_that_is_killed_reads_the_files_of_a_table_again",
+            "spark/test_maintenance.py::test_a_killed_ingest_is_removed_before_and_found_after_its_rows_share_files",
+        ),
+        "a run that ends between any two writes is in CI for each of these in their files, and processes that are killed in"
+        " dagster/test_kill.py",
+    ),
+    Left(
+        (
+            "spark/test_ingest.py::test_what_a_killed_ingest_left_behind_is_removed[append:events_quarantine",
+            "spark/test_ingest.py::test_files_like_those_that_are_in_are_read_once[2097152",
+            "spark/test_ingest.py::test_files_read_once_come_to_what_they_come_to_read_twice[1",
+            "spark/test_ingest.py::test_files_read_once_come_to_what_they_come_to_read_twice[2",
+            "spark/test_replacing.py::test_what_is_replaced_here_and_by_spark_is_the_same[1",
+            "spark/test_replacing.py::test_what_is_deleted_here_and_by_spark_is_the_same[1",
+            "spark/test_replacing.py::test_what_is_deleted_here_and_by_spark_is_the_same[2",
+            "spark/test_streaming.py::test_a_stream_that_is_killed_after_a_write_goes_on[replace:",
+            "spark/test_streaming.py::test_rows_that_are_wrong_stop_the_stream_and_are_not_published[query",
+            "spark/test_rules.py::test_durations_count_the_unit_of_an_integer_time[1-",
+            "spark/test_rules.py::test_durations_count_the_unit_of_an_integer_time[3600000000-",
+            "spark/test_rules.py::test_rules_on_results_turn_red_for_their_row[exact-False",
+        ),
+        "another of the same is in CI",
+    ),
+    Left(
+        ("spark/test_modes.py::test_partitions_of_a_group_are_merged_and_what_comes_out_holds",),
+        "CI has each mode once",
+        but=tuple(
+            f"spark/test_modes.py::test_partitions_of_a_group_are_merged_and_what_comes_out_holds[{one}"
+            for one in (
+                "skip-till-any-match-integers-exact-files",
+                "contiguous-timestamps-modular",
+                "skip-till-next-match-integers",
+            )
+        ),
+    ),
+    Left(
+        (
+            "spark/test_maintenance.py::test_vacuum_takes_what_is_older_than_the_retention_and_nothing_younger",
+            "spark/test_rejudged.py::test_a_corrected_query_gets_the_tables_of_a_fresh_warehouse_and_back",
+            "spark/test_delta_sources.py::test_a_stream_from_a_table_that_is_compacted_and_vacuumed_gives_the_rows_of_a_run",
+            "spark/test_delta_sources.py::test_a_file_of_a_table_that_goes_while_it_is_read_waits",
+            f"{CHANGING}::test_a_half_copied_parquet_file_is_in_quarantine_by_name_until_it_is_whole",
+            "spark/test_places.py::test_the_job_maintenance_and_queries_on_a_uri",
+            "spark/test_examples.py::test_example_runs_and_sees_the_largest_windows[with_spark",
+            "spark/test_class_archive.py::test_a_session_starts_without_a_damaged_archive",
+            "spark/test_session.py::test_a_plain_session_that_came_first_is_named",
+        ),
+        "long ways through several runs, whose steps have tests of their own in the same files; a warehouse behind a URI is in"
+        " spark/test_object_store.py, old values judged anew in four other tests, Delta by Spark in spark/test_readers.py",
+    ),
+    Left(
+        (
+            "dagster/test_tour.py",
+            "dagster/test_tutorial.py",
+            "dagster/test_signals.py::test_two_pipelines_and_a_ui_at_once_on_one_warehouse_and_sigterm_ends_them",
+            "dagster/test_demo.py::test_pipeline_on_real_data_equals_run_row_by_row",
+        ),
+        "CI runs the blocks of the README and of the pages that need no Spark, refuses the second of two runs, and computes real"
+        " trips in spark/test_execute.py",
+    ),
+    Left(
+        (
+            "dagster/test_bad_things.py::test_a_full_disk_is_named_and_after_making_room_the_next_run_goes_on",
+            "dagster/test_bad_things.py::test_a_corrupt_parquet_file_goes_to_quarantine_and_the_others_go_in",
+            "dagster/test_partitions.py::test_day_by_day_gives_the_same_rows",
+            "dagster/test_partitions.py::test_hours_are_partitions_too",
+            "dagster/test_stream_asset.py::test_a_stream_goes_on_in_dagster_where_the_command_stopped_and_back",
+        ),
+        "what a full disk and a corrupt file say is tested without a job (unit/resources, unit/pipelines); days computed"
+        " apart and late events are in CI, and both ways of a stream by themselves",
+    ),
+)
+
+
+def is_part_of(test: str, name: str) -> bool:
+    """Whether a test is of the named file or function, or, where the name has a bracket, one whose parameters begin so."""
+    return test.startswith(name) and ("[" in name or test[len(name) :][:1] in ("", "[", ":"))
+
+
+def reason_to_leave(test: str) -> str | None:
+    """Why CI leaves a test out, or None if CI runs it."""
+    for left in LEFT:
+        if any(is_part_of(test, name) for name in left.names):
+            return None if any(is_part_of(test, name) for name in left.but) else left.reason
+    return None
+
+
+def unmatched(tests: Collection[str]) -> list[str]:
+    """The names above that no test has, of files of which there are tests."""
+    files = {test.partition("::")[0] for test in tests}
+    names = [name for left in LEFT for name in (*left.names, *left.but) if name.partition("::")[0] in files]
+    return [name for name in names if not any(is_part_of(test, name) for test in tests)]
