@@ -76,15 +76,15 @@ demo: setup
 ui: setup
 	@.venv/bin/hamlet ui --warehouse $(WAREHOUSE)
 
-# Each tier is by itself: the first two start no JVM; in the third each process has one Spark session, and there is one process
-# more than cores, for its tests wait for other processes, pages and clocks. The longest files of a tier come first.
+# Each tier is by itself: the first two start no JVM; in the third each process has one Spark session. Where tests wait for other
+# processes, pages and clocks there is one process more than cores. The longest files of a tier come first.
 CORE   := tests/unit tests/golden tests/oracle tests/properties tests/mutants tests/benchmarks
 REST   := tests/unit/pipelines tests/unit/resources tests/golden/cli
 test: WHICH := not slow and not thorough
 thorough: WHICH := not slow and thorough
 test thorough: tools
 	$(PY) -m pytest -q --durations=10 -n 2 --dist worksteal -m '$(WHICH)' $(CORE) $(REST:%=--ignore=%)
-	$(PY) -m pytest -q --durations=10 -n 2 --dist worksteal -m '$(WHICH) and not dagster' tests/architecture $(REST)
+	$(PY) -m pytest -q --durations=10 -n 3 --dist worksteal -m '$(WHICH) and not dagster' tests/architecture $(REST)
 	$(PY) -m pytest -q --durations=20 -n 3 --dist loadfile --no-loadscope-reorder -m '$(WHICH) and (spark or dagster)' \
 	  tests/spark tests/dagster tests/architecture
 

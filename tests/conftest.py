@@ -29,7 +29,6 @@ LONGEST = (
     "benchmarks/test_quick.py",
     "unit/engines/hamlet/events/test_kernel.py",
     "dagster/test_ui_folder.py",
-    "dagster/test_ui_schedule.py",
     "spark/test_cluster.py",
     "dagster/test_killed_automation.py",
     "dagster/test_bad_things.py",

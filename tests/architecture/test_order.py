@@ -14,7 +14,8 @@ def test_what_is_left_out_is_there_and_has_a_reason() -> None:
     names = [name.partition("::") for left in LEFT for name in (*left.names, *left.but)]
     texts = {file: (ROOT / "tests" / file).read_text(encoding="utf-8") for file, _, _ in names}
     functions = [(file, test.partition("[")[0]) for file, _, test in names if test]
-    assert [(file, name) for file, name in functions if f"def {name}(" not in texts[file]] == []
+    lost = [(file, name) for file, name in functions if name != "*" and f"def {name}(" not in texts[file]]
+    assert lost == []
     assert [left.names for left in LEFT if len(left.reason.split()) < 5] == []
 
 

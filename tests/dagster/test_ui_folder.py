@@ -16,7 +16,18 @@ from playwright.sync_api import Page
 
 from resources.warehouse import Warehouse
 from tests.dagster.folder_cases import DAILY, JAMS, KEYS, make_folder
-from tests.dagster.pages import address_of, browsing, finished, loaded, open_page, runs, serving, settle
+from tests.dagster.pages import (
+    RUN_SECONDS,
+    address_of,
+    browsing,
+    finished,
+    loaded,
+    open_page,
+    runs,
+    serving,
+    settle,
+    wait_for,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -115,3 +126,31 @@ def test_files_in_the_inbox_are_ingested_and_a_backfill_is_one_click_and_one_run
     assert " - DEBUG - " not in (folder.parent / "log").read_text(encoding="utf-8")
     days = set(Warehouse(folder / "warehouse").rows("trend_aggregates", ["day"]).column(0).to_pylist())
     assert {f"{day}" for day in days} == set(KEYS)
+
+
+def test_a_workload_that_is_added_needs_no_code_and_its_schedule_ticks(
+    address: str, folder: Path, chromium: str, tmp_path: Path
+) -> None:
+    loaded(address)
+    finished(address, "dagster/sensor_name")
+    every_minute = 'end: 2026-01-08\nschedule: "* * * * *"\n'
+    (folder / "clock.hamlet").write_text(JAMS, encoding="utf-8")
+    (folder / "clock.yaml").write_text(DAILY + every_minute, encoding="utf-8")
+    with browsing(chromium) as page:
+        open_page(page, address, "/deployment/locations", "pipelines.definitions")
+        page.get_by_role("button", name="Reload").first.click()
+        wait_for(
+            lambda: [one for one in loaded(address) if one["assetKey"]["path"][0] == "clock"],
+            RUN_SECONDS,
+            "no assets of the new workload",
+        )
+        ticked = finished(address, "dagster/schedule_name")
+        assert (ticked["jobName"], ticked["status"]) == ("clock_job", "SUCCESS")
+        assert ticked["tags"]["dagster/schedule_name"] == "clock_schedule"
+        assert ticked["tags"]["dagster/partition"] == "2026-01-07"
+        open_page(
+            page, address, "/locations/pipelines.definitions/schedules/clock_schedule", "clock_schedule"
+        )
+        page.screenshot(path=str(tmp_path / "schedule.png"))
+    rows = Warehouse(folder / "warehouse").rows("trend_aggregates", ["workload", "day"]).to_pylist()
+    assert {f"{row['day']}" for row in rows if row["workload"] == "clock"} == {"2026-01-07"}
