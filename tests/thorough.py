@@ -113,16 +113,6 @@ LEFT = (
         "sessions join panes where it pays, as shipped; modular numbers have golden/test_cases.py::test_engine",
     ),
     Left(
-        (
-            "unit/pipelines/test_reading_once.py::test_read_once_is_read_twice",
-            "unit/sharing/test_decide.py::test_the_guarded_choice_is_never_dearer_than_any_simple_plan",
-            "unit/results/test_totals.py::test_random_elements[modular",
-            "unit/engines/hamlet/events/test_fold.py::test_a_script_that_computes_hears_ctrl_c",
-            "unit/pipelines/test_comparing.py::test_who_takes_too_long_is_stopped_and_has_no_further_turn",
-        ),
-        "longer searches for what the other tests of their files look for",
-    ),
-    Left(
         ("unit/sharing/test_gloria_optimal.py::test_no_path_is_cheaper[40",),
         "workloads of up to four types are in CI, in every shape",
     ),
@@ -157,8 +147,8 @@ LEFT = (
             "spark/test_delta_sources.py::test_an_ingest_that_is_killed_reads_the_files_of_a_table_again",
             "spark/test_maintenance.py::test_a_killed_ingest_is_removed_before_and_found_after_its_rows_share_files",
         ),
-        "a run that ends between any two writes is in CI for each of these in their files, and processes that are killed in"
-        " dagster/test_kill.py",
+        "CI ends a run between two writes in spark/test_ingest.py, spark/test_changing_files.py, spark/test_execute.py and"
+        " spark/test_streaming.py, migrates an old warehouse once, and kills processes in dagster/test_kill.py",
     ),
     Left(
         (
@@ -171,18 +161,8 @@ LEFT = (
             "spark/test_replacing.py::test_what_is_deleted_here_and_by_spark_is_the_same[2",
             "spark/test_streaming.py::test_a_stream_that_is_killed_after_a_write_goes_on[replace:",
             "spark/test_streaming.py::test_rows_that_are_wrong_stop_the_stream_and_are_not_published[query",
-            "spark/test_streaming.py::test_what_ends_no_window_is_checked_and_computes_nothing",
-            "spark/test_streaming.py::test_late_events_are_kept_with_the_windows_that_they_would_have_touched",
-            "spark/test_streaming.py::test_late_events_are_told_once_whether_or_not_windows_are_given_out",
-            "spark/test_streaming.py::test_events_that_come_late_for_a_day_that_goes_on_make_all_of_it_stale",
-            "spark/test_streaming.py::test_events_that_are_not_those_of_the_files_stop_the_stream",
             "spark/test_ingest.py::test_files_like_those_that_are_in_are_read_once[0",
             "spark/test_modes.py::test_late_events_change_what_they_must",
-            "spark/test_decisions.py::*[workers",
-            "spark/test_greta_comparison.py::test_scaled_rows_are_compared_within_their_promise",
-            "spark/test_greta_comparison.py::test_a_span_is_compared_by_itself",
-            "spark/test_rejudged.py::test_only_files_with_such_values_are_read_again_and_it_is_told",
-            "spark/test_rejudged.py::test_rows_that_an_older_version_rejected_are_judged_once_more",
             "dagster/test_definitions.py::test_the_command_line_tools_find_no_fault[command1",
             "architecture/test_code_locations.py::test_both_find_the_same_assets",
             "spark/test_rules.py::test_durations_count_the_unit_of_an_integer_time[1-",
@@ -206,25 +186,21 @@ LEFT = (
     Left(
         (
             "spark/test_maintenance.py::test_files_become_few_and_rows_results_and_readers_stay",
-            "spark/test_constraints.py::test_an_old_warehouse_that_nobody_touched_is_migrated_by_the_job",
             "spark/test_streaming.py::test_the_command_streams_until_it_is_stopped_and_goes_on_where_it_was",
             f"{CHANGING}::test_a_file_that_has_grown_is_read_again_as_a_whole_exactly_once",
-            f"{CHANGING}::test_a_file_that_has_changed_otherwise_waits_and_blocks_nobody",
-            f"{CHANGING}::test_a_copy_that_was_ingested_half_leaves_nothing_when_it_is_whole",
             "spark/test_execute.py::test_real_trips_give_the_published_answer_and_every_reader_sees_it",
-            "spark/test_execute.py::test_a_limit_reached_in_a_task_is_the_engines_own_error",
             "spark/test_rejudged.py::test_a_corrected_query_gets_the_tables_of_a_fresh_warehouse_and_back",
             "spark/test_delta_sources.py::test_a_stream_from_a_table_that_is_compacted_and_vacuumed_gives_the_rows_of_a_run",
-            "spark/test_delta_sources.py::test_a_file_of_a_table_that_goes_while_it_is_read_waits",
             f"{CHANGING}::test_a_half_copied_parquet_file_is_in_quarantine_by_name_until_it_is_whole",
             "spark/test_places.py::test_the_job_maintenance_and_queries_on_a_uri",
             "spark/test_examples.py::test_example_runs_and_sees_the_largest_windows[with_spark",
-            "spark/test_class_archive.py",
+            "spark/test_class_archive.py::test_a_session_starts_without_a_damaged_archive",
             "spark/test_session.py::test_a_plain_session_that_came_first_is_named",
             "spark/test_session.py::test_a_process_leaves_nothing_in_its_directory",
         ),
-        "long ways through several runs, whose steps have tests of their own in the same files; a warehouse behind a URI is in"
-        " spark/test_object_store.py, old values judged anew in four other tests, Delta by Spark in spark/test_readers.py",
+        "long ways through several runs, of whose steps CI has shorter ones: compacting in the test of vacuum, a warehouse behind a"
+        " URI in spark/test_object_store.py, old values judged anew in four other tests, tables by Spark in spark/test_readers.py,"
+        " a stream by its command in dagster/test_stream_asset.py",
     ),
     Left(
         (
@@ -232,23 +208,19 @@ LEFT = (
             "dagster/test_tutorial.py",
             "dagster/test_signals.py::test_two_pipelines_and_a_ui_at_once_on_one_warehouse_and_sigterm_ends_them",
             "dagster/test_demo.py::test_pipeline_on_real_data_equals_run_row_by_row",
-            "dagster/test_demo.py::test_the_blocks_of_the_readme_that_need_spark_run_in_order",
         ),
         "CI runs the blocks of the README and of the pages that need no Spark, and the demo; it refuses the second of two runs",
     ),
     Left(
         (
-            "dagster/test_bad_things.py::test_a_full_disk_is_named_and_after_making_room_the_next_run_goes_on",
             "dagster/test_bad_things.py::test_a_corrupt_parquet_file_goes_to_quarantine_and_the_others_go_in",
-            "dagster/test_bad_things.py::test_a_damaged_data_file_of_the_events_is_named",
             "dagster/test_bad_things.py::test_files_that_drift_and_come_twice_and_a_workload_that_is_edited",
             "dagster/test_partitions.py::test_day_by_day_gives_the_same_rows",
             "dagster/test_partitions.py::test_a_run_looks_at_the_events_of_the_days_that_its_windows_read",
             "dagster/test_partitions.py::test_hours_are_partitions_too",
-            "dagster/test_stream_asset.py::test_a_stream_goes_on_in_dagster_where_the_command_stopped_and_back",
         ),
-        "what a full disk and a corrupt file say is tested without a job (unit/resources, unit/pipelines); days computed"
-        " apart and late events are in CI, and both ways of a stream by themselves",
+        "a corrupt file is in unit/pipelines/test_reading_parquet.py, a file that has changed in dagster/test_main_job.py; of"
+        " partitions CI has late events and a workload that is edited",
     ),
 )
 
