@@ -114,7 +114,7 @@ LEFT = (
     ),
     Left(
         ("unit/sharing/test_gloria_optimal.py::test_no_path_is_cheaper[40",),
-        "workloads of up to four types are in CI, in every shape",
+        "CI has the same shapes and numbers of queries with at most four events of a type",
     ),
     Left(
         ("unit/pipelines/test_reading_delta.py::test_whatever_happens_every_row_is_read_once",),
@@ -123,7 +123,7 @@ LEFT = (
     ),
     Left(
         ("unit/pipelines/test_cli.py::test_a_run_with_more_windows_than_are_shown_imports_none_either",),
-        "CI has the one whose picture is wide",
+        "CI has the run that shows wide rows",
         but=(
             "unit/pipelines/test_cli.py::test_a_run_with_more_windows_than_are_shown_imports_none_either[more0",
         ),
