@@ -45,6 +45,8 @@ TIMESTAMP_TYPE = pa.timestamp("us", "UTC")
 _SHOWN_ROWS = 5
 _STRIDE = 1 << 18
 """Rows that are looked at together where a copy of all would only be thrown away."""
+_BYTE = 127
+"""Numbers of types that a byte holds."""
 _MANY_ROWS = 1 << 19
 """Rows from which on threads are begun for them."""
 _FEW_ROWS = 65_536
@@ -180,7 +182,7 @@ class _Rows:
     def numbers(self) -> npt.NDArray[np.int64]:
         if self.kept is None:
             return np.arange(self.first, self.first + self.count)
-        return self.kept + self.first
+        return self.kept + self.first if self.first else self.kept
 
     def of(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """What is kept of a batch's numbers."""
@@ -192,9 +194,9 @@ class _Batch:
     """What is kept of a batch, before its types have numbers. Mutable while it is looked at: faults are noted."""
 
     rows: _Rows
-    names: list[str | None] = field(default_factory=list)
-    """Each type that the batch has, wanted or not."""
-    codes: npt.NDArray[np.int32] | None = None
+    names: list[str] = field(default_factory=list)
+    """Each wanted type that the batch has."""
+    codes: npt.NDArray[np.int8] | npt.NDArray[np.int32] | None = None
     """By row that is kept, the place of its type among the names; None: it is the first."""
     times: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     values: dict[int, Any] = field(default_factory=dict)
@@ -229,10 +231,10 @@ class _Gathering:
 
     def add(self, batch: _Batch) -> None:
         """Fold in one batch; faults are only noted, so that the error can count them all."""
-        table = np.array([*map(self._number, batch.names)], np.int32)
+        numbers = [self.names.setdefault(name, len(self.names)) for name in batch.names]
         self.rows.append(batch.rows)
         self.times.append(batch.times)
-        self.codes.append(_numbered(batch, table))
+        self.codes.append(_numbered(batch, np.array(numbers, np.int32)))
         for index, values in batch.values.items():
             self.values.setdefault(index, []).append(values)
         if self.frame.sequence is not None:
@@ -258,21 +260,26 @@ class _Gathering:
 
     def _coded(
         self, column: Callable[[int], Any], batch: _Batch
-    ) -> tuple[npt.NDArray[np.int32] | None, Mask | None]:
+    ) -> tuple[npt.NDArray[np.int8] | npt.NDArray[np.int32] | None, Mask | None]:
         """The place of each row's type among the names of the batch, and which rows are kept (None: all)."""
         rows = batch.rows
         if self.frame.type is None:
-            batch.names = [self.frame.type_value]
-            return None, None if self._wanted(self.frame.type_value) else np.zeros(rows.count, np.bool_)
+            if not self._wanted(self.frame.type_value):
+                return None, np.zeros(rows.count, np.bool_)
+            batch.names = [str(self.frame.type_value)]
+            return None, None
         labels = self._labels(column(self.frame.type))
         if labels.null_count:
             batch.note(self.frame.type, "E204", _NULL, numbers_of(labels.is_null()), rows)
-        batch.names = labels.dictionary.to_pylist()
-        codes = filled(labels.indices, len(batch.names))
-        wanted = np.array([*map(self._wanted, batch.names), False])
-        if not labels.null_count and wanted[:-1].all():
+        names = labels.dictionary.to_pylist()
+        codes = filled(labels.indices, len(names))
+        batch.names = [str(name) for name in names if self._wanted(name)]
+        if not labels.null_count and len(batch.names) == len(names):
             return codes, None
-        kept = _renumbered(codes, wanted)
+        places = {name: place for place, name in enumerate(batch.names)}
+        table = np.array([*(places.get(name, -1) for name in names), -1])
+        codes = _renumbered(codes, table.astype(np.int8 if len(places) <= _BYTE else np.int32))
+        kept = codes >= 0
         return codes, None if kept.all() else kept
 
     def _labels(self, array: Any) -> Any:
@@ -288,9 +295,6 @@ class _Gathering:
 
     def _wanted(self, name: str | None) -> bool:
         return name is not None and (self.types is None or name in self.types)
-
-    def _number(self, name: str | None) -> int:
-        return self.names.setdefault(str(name), len(self.names)) if self._wanted(name) else -1
 
     def _attributes(self) -> Iterator[int]:
         """The columns to keep beside time and type, each once."""
@@ -395,17 +399,20 @@ def _numbered(batch: _Batch, table: npt.NDArray[np.int32]) -> npt.NDArray[np.int
     codes = batch.codes
     if codes is None:
         count = batch.rows.count if batch.rows.kept is None else len(batch.rows.kept)
-        return np.full(count, table[0], np.int32)
-    # Types up to here have their numbers.
-    same = int(np.argmin(np.append(table, -1) == np.arange(len(table) + 1)))
-    return codes if not len(codes) or int(codes.max()) < same else _renumbered(codes, table)
+        return np.full(count, table[0] if count else 0, np.int32)
+    if np.array_equal(table, np.arange(len(table))):
+        return codes.astype(np.int32, copy=False)
+    return _renumbered(codes, table)
 
 
-def _renumbered(codes: npt.NDArray[np.int32], table: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """`table[codes]`, block by block: NumPy makes wide indices of what it is given."""
+def _renumbered(codes: npt.NDArray[Any], table: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """`table[codes]`, block by block: NumPy makes wide indices of what it is given. All codes have an entry."""
     found = np.empty(len(codes), table.dtype)
     for first in range(0, len(codes), _STRIDE):
-        found[first : first + _STRIDE] = table[codes[first : first + _STRIDE]]
+        block = slice(first, first + _STRIDE)
+        np.take(
+            table, codes[block], out=found[block], mode="clip"
+        )  # others look for codes without an entry first
     return found
 
 

@@ -46,8 +46,9 @@ SETS, GAPS, PATHS = (
     "engines/hamlet/automaton/negation.py",
     "engines/hamlet/automaton/paths.py",
 )
-STEADY, ORDERED, SHARED_LANES = (
+STEADY, ORDERED_RUNS, ORDERED, SHARED_LANES = (
     "engines/hamlet/events/steady.py",
+    "engines/hamlet/events/ordered.py",
     "engines/hamlet/graphlets/ordered.py",
     "engines/hamlet/graphlets/snapshots.py",
 )
@@ -860,6 +861,18 @@ def _over_all(fold: PathFold, element: Element) -> Element:
         STEADY,
         "every = every and (~events",
         "every = every or (~events",
+    ),
+    Fault(
+        "an event of a tree of its own follows its equals",
+        ORDERED_RUNS,
+        "leaves = leaf if itself else leaf - 1",
+        "leaves = leaf",
+    ),
+    Fault(
+        "a run of a tree takes events of equal times one after the other",
+        ORDERED_RUNS,
+        "events.time[_unsigned(event + 1)] == events.time[_unsigned(event)]",
+        "events.time[_unsigned(event + 1)] < events.time[_unsigned(event)]",
     ),
     Fault(
         "an event of a shared tree follows its equals",

@@ -13,6 +13,7 @@ from hamlet_core.engines.hamlet.automaton.paths import binds, commit_block, gath
 from hamlet_core.engines.hamlet.automaton.sets import commit_standings, finish_standings, gather_standings
 from hamlet_core.engines.hamlet.automaton.state import allocate, count, gather_anew, reset
 from hamlet_core.engines.hamlet.automaton.trees import plant
+from hamlet_core.engines.hamlet.events.ordered import fold_ordered_run, is_ordered
 from hamlet_core.engines.hamlet.events.spans import Spans
 from hamlet_core.engines.hamlet.events.steady import fold_steady, is_steady
 from hamlet_core.engines.hamlet.graphlets.bursts import (
@@ -165,11 +166,10 @@ def _fold(
     begin, slots, stride = first, memo[M_SLOTS], plan[P_STRIDE]
     negates = plan[P_FOLDS] > 0
     while begin < last and not memo[M_SHORT]:
-        if is_steady(plan, events, begin):
-            end = fold_steady(arena, plan, values, memo, events, pairs, sharing, begin, last)
-            if end > begin:
-                begin = end
-                continue
+        end = _fold_run(arena, plan, values, memo, events, pairs, sharing, begin, last)
+        if end > begin:
+            begin = end
+            continue
         end = begin + 1
         while end < last and events.time[end] == events.time[begin]:
             end += 1
@@ -232,6 +232,26 @@ def _fold(
         begin = end
         if sharing is not None:
             begin = max(end, memo[M_JUMP])
+
+
+@compiled_inline
+def _fold_run(
+    arena: Arena,
+    plan: Packed,
+    values: Values,
+    memo: Packed,
+    events: Events,
+    pairs: PairTables,
+    sharing: SharingState | None,
+    begin: int,
+    last: int,
+) -> Any:
+    """Fold a run of events of one type that has a way of its own, if one begins here; where it ends: `begin` if there is none."""
+    if is_steady(plan, events, begin):
+        return fold_steady(arena, plan, values, memo, events, pairs, sharing, begin, last)
+    if is_ordered(plan, events, begin):
+        return fold_ordered_run(arena, plan, values, memo, events, pairs, sharing, begin, last)
+    return begin
 
 
 @compiled_part

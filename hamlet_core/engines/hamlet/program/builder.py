@@ -30,6 +30,7 @@ from hamlet_core.engines.hamlet.program.tables import (
     Groups,
     Paths,
     merged,
+    ordered,
     steady,
 )
 from hamlet_core.predicates.pair_tables import PairTables
@@ -258,6 +259,14 @@ class Builder:
             self.totals[total] = self.take(self.width(total[0]))
         paths = self._paths()
         sets = set_tables(self.accumulators, self.folds, self.size, self.take(1))
+        classes = table(
+            (
+                (kind, condition, gap, self._lanes(asks), *key_columns(pairs, condition), code, group)
+                for (kind, condition, gap, code, group), asks in self.asks.items()
+            ),
+            8,
+        )
+        lone = lone_codes(self.blocks, self.folds, self.accumulators)
         queues = (
             (self.blocks[self.place[total[0]][0]][0], self.width(total[0]), self.totals[total])
             for total in self.queues
@@ -266,17 +275,12 @@ class Builder:
         result, scratch = self.take(width), self.take(4)  # four numbers for AND
         return EventProgram(
             paths,
-            steady(paths, self.blocks, lone_codes(self.blocks, self.folds, self.accumulators)),
+            steady(paths, self.blocks, lone),
+            ordered(paths, classes, self.blocks, lone),
             self._gaps(),
             sets,
             self._groups(pairs),
-            table(
-                (
-                    (kind, condition, gap, self._lanes(asks), *key_columns(pairs, condition), code, group)
-                    for (kind, condition, gap, code, group), asks in self.asks.items()
-                ),
-                8,
-            ),
+            classes,
             table(queues, 3),
             self._accumulators(),
             rows(

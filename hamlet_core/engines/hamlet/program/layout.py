@@ -22,14 +22,14 @@ NONE = np.int64(-(2**63))
 (P_SETS, P_SET_POSITIONS, P_VALUE, P_WORDS, P_BLOCKS, P_GROUPS, P_LANES) = range(8, 15)
 (P_STATE, P_RESULT, P_SCRATCH, P_FREE) = range(15, 19)
 (P_SIZE, P_BASE, P_SLOT, P_ALWAYS, P_ASKED_RUN, P_FED_RUN, P_POSITION, P_CLASS, P_QUEUE) = range(19, 28)
-(P_ACCUMULATOR, P_SET, P_SET_POSITION, P_GROUP_OF, P_GROUP, P_TOUCHED, P_STEADY) = range(28, 35)
+(P_ACCUMULATOR, P_SET, P_SET_POSITION, P_GROUP_OF, P_GROUP, P_TOUCHED, P_STEADY, P_ORDERED) = range(28, 36)
 (P_UNITS, P_MASKS, P_STARTS, P_INPUTS, P_LOOPS, P_TOTALS, P_READERS, P_LOADS, P_ATTRIBUTE_SUMS) = range(
-    35, 44
+    36, 45
 )
-(P_WEIGHTS, P_QUEUED, P_ASKED, P_FED, P_FOLD_GAPS, P_GAP_CODES, P_GAP_WAITS, P_BINDING) = range(44, 52)
-(P_INCOMING, P_ENDS, P_SET_BINDING, P_SET_INCOMING, P_SET_EFFECTS) = range(52, 57)
-(P_MEMBERS, P_NUMBERS, P_COLUMNS, P_FACTORS, P_SUMS, P_KEPT, P_RUNS, P_TOUCHES) = range(57, 65)
-P_STEADY_KEPT = 65
+(P_WEIGHTS, P_QUEUED, P_ASKED, P_FED, P_FOLD_GAPS, P_GAP_CODES, P_GAP_WAITS, P_BINDING) = range(45, 53)
+(P_INCOMING, P_ENDS, P_SET_BINDING, P_SET_INCOMING, P_SET_EFFECTS) = range(53, 58)
+(P_MEMBERS, P_NUMBERS, P_COLUMNS, P_FACTORS, P_SUMS, P_KEPT, P_RUNS, P_TOUCHES) = range(58, 66)
+P_STEADY_KEPT, P_ORDERED_KEPT = 66, 67
 
 # Fields of tables.
 C_KIND, C_CONDITION, C_GAP, C_LANES, C_LEFT, C_RIGHT, C_CODE, C_GROUP, C_FIELDS = range(9)
@@ -103,7 +103,7 @@ def packed(program: EventProgram) -> Whole:
     flat = (
         *(paths.size, paths.base, paths.slot, paths.always, paths.asked_runs, paths.fed_runs, gaps.position),
         *(program.classes, program.queues, program.accumulators, sets.accumulator, sets.position),
-        *(groups.of_block, groups.group, groups.touched, program.steady.block),
+        *(groups.of_block, groups.group, groups.touched, program.steady.block, program.ordered.block),
     )
     by_key = (
         *(
@@ -128,7 +128,7 @@ def packed(program: EventProgram) -> Whole:
         ),
         *(gaps.binding, gaps.incoming, program.ends, sets.binding, sets.incoming, sets.effects),
         *(groups.members, groups.numbers, groups.columns, groups.factors, groups.sums, groups.kept),
-        *(groups.runs, groups.touches, program.steady.kept),
+        *(groups.runs, groups.touches, program.steady.kept, program.ordered.kept),
     )
     return joined([*counts, state, result, scratch, free], [*flat, *by_key])
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hamlet_core.engines.hamlet.jit.packed import Rows, rows
+from hamlet_core.predicates.pair_tables import Operation
 
 NO_BIT = -1
 NO_GAP = 0
@@ -137,8 +138,8 @@ class Groups(NamedTuple):
     """By code: the groups whose bursts its events end."""
 
 
-class Steady(NamedTuple):
-    """Blocks that no event of their own type changes, and that alone read their type: many events are one product."""
+class Lone(NamedTuple):
+    """Blocks that alone read their type, of those runs of which take a way of their own."""
 
     block: Any
     """By code: its block, or -1."""
@@ -150,7 +151,10 @@ class EventProgram(NamedTuple):
     """All tables; addresses are final."""
 
     paths: Paths
-    steady: Steady
+    steady: Lone
+    """No event of their own type changes them: many events are one product."""
+    ordered: Lone
+    """All they read of their own type is one tree, in which the type is, too."""
     gaps: Gaps
     sets: Sets
     groups: Groups
@@ -175,13 +179,47 @@ def masks_of(bits: Iterable[int]) -> list[tuple[int, int]]:
     return [(word, mask - (1 << 64) if mask >> 63 else mask) for word, mask in sorted(words.items())]
 
 
-def steady(paths: Paths, blocks: Sequence[tuple[int, int]], lone: Collection[int]) -> Steady:
-    """The steady ones of the blocks (code, group or -1); of the codes `lone` one block alone reads events."""
-    found = np.full(len(paths.units.start) - 1, -1, np.int64)
-    for code in lone:
-        block = int(paths.units.item[paths.units.start[code]][0])
+def steady(paths: Paths, blocks: Sequence[tuple[int, int]], codes: Collection[int]) -> Lone:
+    """The steady ones of the blocks (code, group or -1); of the codes one block alone reads events."""
+
+    def is_steady(block: int) -> bool:
         changing = (paths.loops, paths.asked, paths.fed, paths.queues)
-        if blocks[block][1] < 0 and all(len(table.of(block)) == 0 for table in changing):
+        return all(len(table.of(block)) == 0 for table in changing)
+
+    return _lone(paths, blocks, codes, is_steady)
+
+
+def ordered(paths: Paths, classes: Any, blocks: Sequence[tuple[int, int]], codes: Collection[int]) -> Lone:
+    """The blocks (code, group or -1) that compare an attribute with itself; of the codes one block alone reads events."""
+
+    def is_ordered(block: int) -> bool:
+        if len(paths.loops.of(block)) or len(paths.queues.of(block)):
+            return False
+        whole = [0, int(paths.size[block])]
+        asked, fed, totals = (table.of(block).tolist() for table in (paths.asked, paths.fed, paths.totals))
+        if not len(asked) == len(fed) == len(totals) == 1 or totals[0][1:] != whole:
+            return False
+        (number, *into), (other, *out_of) = asked[0], fed[0]
+        runs = paths.asked_runs[slice(*into)].tolist(), paths.fed_runs[slice(*out_of)].tolist()
+        kind, _, _, lanes, left, right, code, group = classes[number].tolist()
+        return (
+            number == other
+            and all(one == [[0, *whole]] for one in runs)
+            and kind > Operation.REQUIRE_EQUAL
+            and left == right
+            and (lanes, code, group) == (whole[1], blocks[block][0], -1)
+        )
+
+    return _lone(paths, blocks, codes, is_ordered)
+
+
+def _lone(
+    paths: Paths, blocks: Sequence[tuple[int, int]], codes: Collection[int], wanted: Callable[[int], bool]
+) -> Lone:
+    found = np.full(len(paths.units.start) - 1, -1, np.int64)
+    for code in codes:
+        block = int(paths.units.item[paths.units.start[code]][0])
+        if blocks[block][1] < 0 and wanted(block):
             found[code] = block
     kept = [
         (code, word, mask)
@@ -189,7 +227,7 @@ def steady(paths: Paths, blocks: Sequence[tuple[int, int]], lone: Collection[int
         if block >= 0
         for word, mask in masks_of(int(bit) for *_, bit in paths.masks.of(block))
     ]
-    return Steady(found, rows(len(found), kept, 2))
+    return Lone(found, rows(len(found), kept, 2))
 
 
 def merged(moves: Iterable[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
