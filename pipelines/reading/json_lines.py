@@ -15,6 +15,7 @@ from functools import cached_property, partial
 from typing import BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pa_json
@@ -33,7 +34,9 @@ _BOM = b"\xef\xbb\xbf"
 _parse = json.JSONDecoder().decode
 _EXACT = 2.0**53
 """Smaller integers are exact as doubles."""
-_END, _OPENING, _CLOSING, _LIST = b"\n{}["
+_END, _OPENING, _CLOSING, _LIST, _QUOTE = b'\n{}["'
+_BLANK = np.isin(np.arange(256), [*b" \t\r\x0b\x0c"])
+"""By byte, whether it is taken from the beginning and the end of a line."""
 _FEW = 8
 """Lines of a block that are not as expected, or one of so many, are parsed by Python beside Arrow; where they are more, all are."""
 _ROW = re.compile(r"in row ([0-9]+)$")
@@ -50,21 +53,60 @@ class _BrokenLineError(ValueError):
 
 
 class Lines:
-    """The lines of a block that are not blank, without blanks around them; parted when somebody asks. Mutable: remembers them."""
+    """The lines of a block that are not blank, without blanks around them. Mutable: remembers where they are."""
 
-    def __init__(self, block: bytes, parted: list[bytes] | None = None) -> None:
+    def __init__(self, block: bytes, borders: tuple[Numbers, Numbers] | None = None) -> None:
         self.block = block
-        self.parted = parted
+        if borders is not None:
+            self.borders = borders
 
     @cached_property
-    def all(self) -> list[bytes]:
-        """Each line."""
-        if self.parted is not None:
-            return self.parted
-        return [bare for line in self.block.split(b"\n") if (bare := line.strip())]
+    def borders(self) -> tuple[Numbers, Numbers]:
+        """Where each begins and ends in the block."""
+        content = np.frombuffer(self.block, dtype=np.uint8)
+        ends = np.append(np.flatnonzero(content == _END), len(content))
+        starts = np.append(0, ends[:-1] + 1)
+        filled = ends > starts
+        starts, ends = starts[filled], ends[filled]
+        edges = np.flatnonzero(_BLANK[content[starts]] | _BLANK[content[ends - 1]])
+        for place in edges.tolist():
+            line = self.block[starts[place] : ends[place]]
+            starts[place] += len(line) - len(line.lstrip())
+            ends[place] = max(starts[place], ends[place] - (len(line) - len(line.rstrip())))
+        filled = ends > starts
+        return starts[filled], ends[filled]
+
+    def __len__(self) -> int:
+        return len(self.borders[0])
 
     def __getitem__(self, place: int) -> bytes:
-        return self.all[place]
+        starts, ends = self.borders
+        return self.block[starts[place] : ends[place]]
+
+    def __iter__(self) -> Iterator[bytes]:
+        starts, ends = self.borders
+        return (self.block[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True))
+
+    def tidy(self) -> Lines:
+        """The same, with nothing else in the block than these lines, and ends between them."""
+        starts, ends = self.borders
+        if len(starts) and starts[0] == 0 and np.array_equal(starts[1:], ends[:-1] + 1):
+            return Lines(self.block[: ends[-1]], self.borders)
+        return Lines(b"\n".join(self))
+
+    def only(self, places: Numbers) -> Lines:
+        """Some of them."""
+        starts, ends = self.borders
+        return Lines(self.block, (starts[places], ends[places]))
+
+    def without(self, odd: Collection[int]) -> bytes:
+        """The lines of a tidy block, each of the odd ones as an object without keys."""
+        starts, ends = self.borders
+        behind, parts = 0, list[bytes]()
+        for place in sorted(odd):
+            parts += (self.block[behind : starts[place]], b"{}")
+            behind = ends[place]
+        return b"".join((*parts, self.block[behind:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +125,7 @@ class Values:
 
     def objects(self) -> list[object]:
         """All of them as Python parses them."""
-        return [_row(line).get(self.name) for line in self.lines.all]
+        return [_row(line).get(self.name) for line in self.lines]
 
 
 def read_json(
@@ -134,10 +176,14 @@ def _chunk(
     lines: Lines, expected: Mapping[str, pa.DataType], times: set[str], _: Progress
 ) -> tuple[Chunk, int]:
     """A block as a chunk, its lines numbered from 1, and how many they are."""
-    data, count = _objects(lines)
-    table = _plain(data, count, expected, times) if count else None
+    count = _count_objects(lines.block)
+    if not count:
+        lines = lines.tidy()
+        count = _count_objects(lines.block)
+    table = _plain(lines.block, count, expected, times) if count else None
     if table is None:
-        return _mixed(lines.all, expected, times) or _by_line(lines.all), len(lines.all)
+        lines = lines.tidy()
+        return _mixed(lines, expected, times) or _by_line(lines), len(lines)
     columns = {name: Values(_whole(table.column(name)), name, lines) for name in table.column_names}
     places = np.arange(1, 1 + count, dtype=np.int64)
     return Chunk(places, columns, (), lambda place: shown(lines[place])), count
@@ -147,19 +193,11 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _objects(lines: Lines) -> tuple[bytes, int]:
-    """The block and how many lines it has, if each is one object without another in it, and none is blank; else no lines.
+def _count_objects(data: bytes) -> int:
+    """How many lines there are, if each is one object without another in it, and none is blank; else 0.
 
     As a line begins and ends with its braces, none goes on in the next.
     """
-    if count := _count_objects(lines.block):
-        return lines.block, count
-    joined = b"\n".join(lines.all)
-    return joined, _count_objects(joined)
-
-
-def _count_objects(data: bytes) -> int:
-    """How many objects stand a line each, and nothing else does; else 0."""
     length = len(data) - data.endswith(b"\n")
     if not data.startswith(b"{") or data[length - 1 : length] != b"}" or b"[" in data:
         return 0
@@ -170,16 +208,22 @@ def _count_objects(data: bytes) -> int:
     return count if outside.all() and np.count_nonzero(content == _OPENING) == count else 0
 
 
-def _plain(data: bytes, count: int, expected: Mapping[str, pa.DataType], times: set[str]) -> pa.Table | None:
+def _plain(
+    data: bytes,
+    count: int,
+    expected: Mapping[str, pa.DataType],
+    times: set[str],
+    parsed: pa.Table | None = None,
+) -> pa.Table | None:
     """Objects as Arrow parses them; None where that might not be what Python makes of them.
 
-    Strings that Arrow takes for times are parsed once more, for how they are written would be lost; `times` remembers their names.
+    Of the expected types they may be `parsed`. Strings that Arrow takes for times are parsed once more, for how they are written would be lost; `times` remembers their names.
     """
     try:
         if not data.isascii():
             data.decode("utf-8")
         names = list(_row(data[: data.find(b"\n")] if count > 1 else data))
-        table = _as_expected(data, expected)
+        table = _as_expected(data, expected) if parsed is None else parsed
         if table is None:
             table = _parsed(data, {name: pa.string() for name in names if name in times})
         if found := {field.name for field in table.schema if pa.types.is_temporal(field.type)}:
@@ -205,17 +249,18 @@ def _as_expected(data: bytes, expected: Mapping[str, pa.DataType]) -> pa.Table |
         return None
 
 
-def _mixed(lines: list[bytes], expected: Mapping[str, pa.DataType], times: set[str]) -> Chunk | None:
+def _mixed(lines: Lines, expected: Mapping[str, pa.DataType], times: set[str]) -> Chunk | None:
     """Lines few of which are not as expected: Python parses those, and Arrow the others; None if they are many."""
-    if not expected or not lines:
+    if not expected or not len(lines):
         return None
     odd = _unlike_objects(lines)
-    if not _find_odd(lines, expected, odd):
+    parsed = _find_odd(lines, expected, odd)
+    if len(odd) > _few(lines):
         return None
-    table = _plain(_without(lines, odd), len(lines), expected, times)
-    if table is None and (parsed := _as_expected(_without(lines, odd), expected)) is not None:
+    table = _plain(lines.without(odd), len(lines), expected, times, parsed)
+    if table is None and (parsed := _as_expected(lines.without(odd), expected)) is not None:
         odd |= _inexact(parsed)
-        table = _plain(_without(lines, odd), len(lines), expected, times)
+        table = _plain(lines.without(odd), len(lines), expected, times)
     if table is None:
         return None
     rows, broken = _parsed_rows([(place + 1, lines[place]) for place in sorted(odd)])
@@ -229,7 +274,7 @@ def _mixed(lines: list[bytes], expected: Mapping[str, pa.DataType], times: set[s
     numbers = np.flatnonzero(good) + 1
     if broken:
         table = table.filter(pa.array(good))
-    kept = Lines(b"", [lines[number - 1] for number in numbers.tolist()])
+    kept = lines.only(numbers - 1)
     places = {int(place): rows[number] for place, number in _places(numbers, rows)}
     columns = {
         name: Values(
@@ -243,15 +288,24 @@ def _mixed(lines: list[bytes], expected: Mapping[str, pa.DataType], times: set[s
     return Chunk(numbers, columns, tuple(broken), lambda place: shown(kept[place]))
 
 
-def _unlike_objects(lines: list[bytes]) -> set[int]:
-    """Places of the lines that are not one object without another in it, or hold bytes beyond UTF-8."""
-    content = np.frombuffer(b"\n".join(lines), dtype=np.uint8)
-    ends = np.append(np.flatnonzero(content == _END), len(content))
-    starts = np.append(0, ends[:-1] + 1)
-    openings = np.searchsorted(np.flatnonzero(content == _OPENING), np.append(starts, len(content)))
-    lists = np.searchsorted(np.flatnonzero(content == _LIST), np.append(starts, len(content)))
+def _few(lines: Lines) -> int:
+    return max(_FEW, len(lines) // _FEW)
+
+
+def _unlike_objects(lines: Lines) -> set[int]:
+    """Places of the lines, of a tidy block, that are not one object without another in it, or hold bytes beyond UTF-8.
+
+    So are those that have not as many quotes as most have, if they are few: a text stands where a number was expected, say, and
+    Arrow would have to begin anew behind each of them.
+    """
+    content = np.frombuffer(lines.block, dtype=np.uint8)
+    starts, ends = lines.borders
     alike = (content[starts] == _OPENING) & (content[ends - 1] == _CLOSING)
-    alike &= (np.diff(openings) == 1) & (np.diff(lists) == 0)
+    alike &= (_counted(content, _OPENING, starts) == 1) & (_counted(content, _LIST, starts) == 0)
+    quotes = _counted(content, _QUOTE, starts)
+    usual = quotes == np.bincount(quotes[alike], minlength=1).argmax()
+    if np.count_nonzero(alike & ~usual) <= len(lines) // _FEW:
+        alike &= usual
     odd = {*np.flatnonzero(~alike).tolist()}
     for place in np.unique(np.searchsorted(ends, np.flatnonzero(content >= 0x80))).tolist():
         try:
@@ -261,30 +315,29 @@ def _unlike_objects(lines: list[bytes]) -> set[int]:
     return odd
 
 
-def _without(lines: list[bytes], odd: Collection[int]) -> bytes:
-    """The lines, each of the odd ones as an object without keys."""
-    found = list(lines)
-    for place in odd:
-        found[place] = b"{}"
-    return b"\n".join(found)
+def _counted(content: npt.NDArray[np.uint8], byte: int, starts: Numbers) -> Numbers:
+    """How often a byte stands in each line."""
+    found = np.searchsorted(np.flatnonzero(content == byte), np.append(starts, len(content)))
+    return np.diff(found)
 
 
-def _find_odd(lines: list[bytes], expected: Mapping[str, pa.DataType], odd: set[int]) -> bool:
-    """Add the places where Arrow stops; whether all are few."""
-    data, first, most = _without(lines, odd), 0, max(_FEW, len(lines) // _FEW)
+def _find_odd(lines: Lines, expected: Mapping[str, pa.DataType], odd: set[int]) -> pa.Table | None:
+    """Add the places where Arrow stops, until they are too many; if it stops nowhere, all that it parsed, NULL at the odd ones."""
+    data, first = lines.without(odd), 0
     ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == _END) + 1
     begins = [0, *ends.tolist()]
-    while first < len(lines) and len(odd) <= most:
+    while first < len(lines) and len(odd) <= _few(lines):
         try:
-            _parsed(pa.py_buffer(data).slice(begins[first]), expected)
-            break
+            table = _parsed(pa.py_buffer(data).slice(begins[first]), expected)
         except pa.ArrowInvalid as error:
             where = _ROW.search(str(error))
             if where is None:
                 break  # a number of another kind, and it is not told where
             odd.add(first + int(where[1]))
             first += int(where[1]) + 1
-    return len(odd) <= most
+        else:
+            return None if first else table
+    return None
 
 
 def _inexact(table: pa.Table) -> set[int]:
@@ -319,7 +372,7 @@ def _exact(column: pa.ChunkedArray) -> bool:
     return bool(pc.all(pc.less(pc.abs(column), _EXACT)).as_py())
 
 
-def _by_line(lines: list[bytes]) -> Chunk:
+def _by_line(lines: Lines) -> Chunk:
     rows, broken = _parsed_rows(list(enumerate(lines, 1)))
     names: dict[str, None] = {}
     for row in rows.values():
