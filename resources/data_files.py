@@ -31,6 +31,8 @@ NEW_FILES = pa.schema(
 )
 """One row a file: its path below its table, bytes, partition values and Delta's statistics as JSON."""
 
+READ_AHEAD = {"fragment_readahead": 1, "batch_readahead": 2}
+"""Of a scan that goes on batch by batch: it holds about a row group. Arrow's defaults read four files at once, and 16 batches."""
 MOST_ROWS = 1_000_000
 """That wait in memory for their file."""
 _STATISTICS = "delta.dataSkippingStatsColumns"

@@ -39,6 +39,8 @@ SELECT id % 2, count(*), xxhash64(sum(shiftrightunsigned(xxhash64(id, 'a', CAST(
 timestamp_seconds(id))) FROM range(2) WHERE id IS NOT NULL GROUP BY id % 2"""
 _starting = threading.Lock()
 _expected: list[int] = []
+ROW_GROUP_BYTES = 32 << 20
+"""Of a Parquet file, before it is packed."""
 _OPTIONS = "spark.driver.extraJavaOptions"
 _COLLECTORS = re.compile(r"-XX:\+Use\w+GC\b")
 _JOINED = {
@@ -160,6 +162,8 @@ def _ours(chosen: Environment) -> dict[str, str]:
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
         # Spark's default INT96 has no statistics and reads as nanoseconds, which end in 2262.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        # Whoever reads a file batch by batch holds a row group of it, and skips those whose keys or times are others.
+        "spark.hadoop.parquet.block.size": str(ROW_GROUP_BYTES),
         # Delta's default of 50 tasks per look at a table's log costs more than most of our steps.
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(chosen.parallelism),

@@ -19,7 +19,7 @@ from hamlet_core import EventSchema, QueryPlan
 from hamlet_core.template.plan import types_read
 from pipelines.spans import Span
 from resources import tables
-from resources.data_files import parquet
+from resources.data_files import READ_AHEAD, parquet
 from resources.warehouse import Warehouse
 
 Group = tuple[tuple[str, Any], ...]
@@ -85,7 +85,7 @@ class RawEvents:
 
     def batches(self, columns: Collection[str]) -> Iterator[pa.RecordBatch]:
         """Some of their columns, in an order that is the same for the same version."""
-        return self.rows.to_batches(columns=sorted(columns), filter=self.wanted)
+        return self.rows.to_batches(columns=sorted(columns), filter=self.wanted, **READ_AHEAD)
 
     def counts(self, places: Sequence[Place]) -> list[int]:
         """The number of events of each place; one pass over types, times and groups."""

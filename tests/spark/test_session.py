@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 from deltalake import DeltaTable
+from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from resources.environments import environment
-from resources.spark import settings, spark_session
+from resources.spark import ROW_GROUP_BYTES, settings, spark_session
 
 ROUND_TRIP = """
 import sys
@@ -70,6 +71,17 @@ def test_a_table_has_reader_version_1(spark: SparkSession, tmp_path: Path) -> No
     table = DeltaTable(str(tmp_path / "table"))
     assert table.protocol().min_reader_version == 1
     assert sorted(table.to_pyarrow_table()["id"].to_pylist()) == [0, 1, 2]
+
+
+def test_a_large_file_has_several_row_groups(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(6_000_000).coalesce(1).selectExpr("rand(1) AS x").write.format("delta").save(
+        str(tmp_path / "table")
+    )
+    (file,) = (tmp_path / "table").glob("*.parquet")
+    found = parquet.read_metadata(file)
+    sizes = [found.row_group(number).total_byte_size for number in range(found.num_row_groups)]
+    assert len(sizes) > 1
+    assert max(sizes) < 1.2 * ROW_GROUP_BYTES
 
 
 def test_a_process_leaves_nothing_in_its_directory(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from hamlet_core.windows import WindowSpec
 from pipelines.settings import JobSettings
 from pipelines.spans import Partition, Span, microseconds
 from resources import tables
-from resources.data_files import parquet
+from resources.data_files import READ_AHEAD, parquet
 from resources.sql import equal_values, standard_literal
 from resources.tables import COMPUTED_PARTITIONS
 from resources.warehouse import Warehouse
@@ -232,7 +232,7 @@ def _arrived(
         return {}
     scan = parquet(paths, warehouse.schema("events"))
     found: dict[str, list[np.ndarray]] = {}
-    for batch in scan.to_batches(columns=["event_type", "event_time"], filter=wanted):
+    for batch in scan.to_batches(columns=["event_type", "event_time"], filter=wanted, **READ_AHEAD):
         keys = pa.table(batch).group_by(["event_type", "event_time"]).aggregate([])
         times = np.asarray(keys.column("event_time").cast(pa.int64()))
         types = np.asarray(keys.column("event_type").to_pylist(), dtype=object)

@@ -29,7 +29,7 @@ from pipelines.steps.execution.task_rows import (
 )
 from pipelines.steps.layout import Layout
 from pipelines.steps.packing import numbered, pack, worked
-from resources.data_files import parquet
+from resources.data_files import READ_AHEAD, parquet
 from resources.tables import TIMESTAMP
 from resources.warehouse import DataFile
 
@@ -37,8 +37,8 @@ MOST_SHARES = 1.5
 """A bucket is cut in time if it has more than so many fair shares of the events."""
 MOST_HERE = 10_000
 """Events that the driver computes itself."""
-LEAST_SHARE = 50_000
-"""Events for which a task of their own pays."""
+LEAST_SHARE, MOST_SHARE = 50_000, 2_000_000
+"""Events for which a task of their own pays, and about how many a task holds at a time: half a gigabyte of ride sharing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def file_tasks(
         buckets[file.partition["bucket"]].append(file)
     local = tuple(plan for plan in shared.plans if _in_bucket(plan.equivalence + plan.group_by, layout))
     whole = tuple(plan for plan in shared.plans if plan not in local)
-    share = max(-(-sum(file.rows for file in files) // parts), LEAST_SHARE)
+    share = min(max(-(-sum(file.rows for file in files) // parts), LEAST_SHARE), MOST_SHARE)
     tasks: list[FileTask] = []
     if local:
         single = len(buckets) == 1
@@ -163,7 +163,7 @@ def read_events(piece: Piece, queries: Sequence[str], shared: TaskInput) -> pa.R
     files = parquet([file.path for file in piece.files], columns, read)
     start, end = piece.span.reads([(plan.within, plan.slide) for plan in plans], shared.origin)
     wanted = _between(start, end, [file.partition["day"] for file in piece.files])
-    return files.scanner(columns=names, filter=wanted, use_threads=False).to_reader()
+    return files.scanner(columns=names, filter=wanted, use_threads=False, **READ_AHEAD).to_reader()
 
 
 def _as_dictionary(column: pa.Field) -> pa.Field:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from pipelines.reading import SourceFile, fingerprint_of_first
 from resources import tables
-from resources.data_files import parquet
+from resources.data_files import READ_AHEAD, parquet
 from resources.sql import literal, standard_literal
 from resources.storage import ListedFile
 from resources.warehouse import Warehouse
@@ -310,7 +310,7 @@ def _ingests_in(warehouse: Warehouse, table: str) -> frozenset[datetime]:
     files = warehouse.files(table)
     found: set[datetime | None] = {file.oldest for file in files if file.oldest == file.newest}
     mixed = [file.path for file in files if file.oldest is None or file.oldest != file.newest]
-    for batch in parquet(mixed, warehouse.schema(table)).to_batches(columns=["ingested_at"]):
+    for batch in parquet(mixed, warehouse.schema(table)).to_batches(columns=["ingested_at"], **READ_AHEAD):
         found |= set(pc.unique(batch.column(0)).to_pylist())
     return frozenset(ingest for ingest in found if ingest is not None)
 

@@ -1,4 +1,4 @@
-"""b. W50 with `b.x < NEXT(b).x`: ordered structures beside GRETA by scan, and how their cost grows with the window."""
+"""b. W50 with `b.x < NEXT(b).x`: ordered structures beside GRETA by scan, how their cost grows with the window, and one query beside fifty."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ GROWTH = 0.25
 SCAN = "GRETA by scan compiled, a query at a time"
 WIDE_SCAN = "the same scan with vector instructions"
 KERNEL, RUN = "kernel", "run() end to end"
+COUNTS = (1, 2, 5, 10, 50)
+"""Queries in one table."""
 HOW = SHARED, ALONE, ONE = "all queries", "all queries, policy never", "one query"
 
 
 def measure(scale: Scale, subject: Subject) -> Finding:
-    """All three on W50's own window, then the kernel alone on windows of three sizes."""
+    """All three on W50's own window, then the kernel alone on windows of three sizes, then a few queries beside all."""
     within = scale.of(10_000, 300)
     text = scale.w50(within=within, adjacent=True)
-    table = scale.stream(scale.of(2_000_000, 2_000))
+    whole = table = scale.stream(scale.of(2_000_000, 2_000))
     encoded = encode(text, table)
     few, fewer = encoded.prefix(scale.of(20, 3)), encoded.prefix(scale.of(4, 2))
     expected = by_scan(few, ordered=True)
@@ -53,6 +55,8 @@ def measure(scale: Scale, subject: Subject) -> Finding:
         ],
         scale.rounds,
     )
+    counts = interleaved([counted(scale, subject, whole, count) for count in COUNTS], scale.rounds)
+    *fewer_queries, all_queries = counts.values()
     table = table.slice(0, scale.of(1_000_000, 2_000))
     sizes = scale.of((1_000, 10_000, 100_000), (50, 200, 500))
     grown = interleaved(
@@ -62,7 +66,7 @@ def measure(scale: Scale, subject: Subject) -> Finding:
     return Finding(
         "b",
         f"W50 with b.x < NEXT(b).x: {encoded.events:,} events, windows of {within:,}",
-        (*timed.values(), *grown.values()),
+        (*timed.values(), *grown.values(), *counts.values()),
         (
             Claim("kernel / GRETA by scan", speed_up(timed[KERNEL], timed[SCAN]), TIMES_SCAN),
             Claim("run() / GRETA by scan", speed_up(timed[RUN], timed[SCAN])),
@@ -72,6 +76,11 @@ def measure(scale: Scale, subject: Subject) -> Finding:
             Claim("cost per event ~ window ^", growth(sizes, shared), at_most=GROWTH, unit="(all queries)"),
             Claim("cost per event ~ window ^", growth(sizes, one_query), at_most=GROWTH, unit="(one query)"),
             Claim("cost per event ~ window ^", growth(sizes, alone), unit="(all queries, policy never)"),
+            Claim(
+                "an event for the dearest of 1, 2, 5 and 10 queries / for fifty",
+                max(timing.per_event for timing in fewer_queries) / all_queries.per_event,
+                at_most=1.0,
+            ),
         ),
         (
             (
@@ -104,6 +113,23 @@ def windowed(scale: Scale, subject: Subject, table, within: int, how: str) -> Co
 
     policy = "dynamic" if how == SHARED else "never"
     return Contender(name, encoded.events, subject.fold(text, table, policy=policy), same)
+
+
+def counted(scale: Scale, subject: Subject, table, count: int) -> Contender:
+    """`run()` with so many of the queries on one thread; events are all of the table, of which more queries read more."""
+    within = scale.of(3_600, 240)
+    text = "\n".join(scale.w50(within=within, adjacent=True).splitlines()[:count])
+    encoded = encode(text, table)
+    checked = encoded.prefix(scale.of(4, 2))
+    queries = min(len(encoded.names), 4)
+    expected = by_scan(checked, ordered=True, queries=queries)
+    name = f"run(), {count} {'query' if count == 1 else 'queries'}, windows of {within:,}"
+
+    def same(found: object) -> None:
+        whole = answers(found, encoded.names, encoded.window_starts)
+        require_equal(name, whole[:queries, : checked.windows], expected)
+
+    return Contender(name, table.num_rows, subject.run(text, table, policy="dynamic"), same)
 
 
 def growth(sizes: tuple[int, ...], timings: list[Timing]) -> float:

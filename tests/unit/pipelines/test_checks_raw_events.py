@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from pipelines.checks.raw_events import Place, RawEvents
@@ -73,3 +74,23 @@ def test_each_place_has_its_events(tmp_path: Path, seed: int) -> None:
         [{name: row[name] for name in names} for row in one] for one in expected
     ]
     assert seed or any(map(len, expected))
+
+
+def test_batches_hold_little_more_than_a_row_group(tmp_path: Path) -> None:
+    rows, groups, files = 100_000, 4, 8
+    numbers = np.random.default_rng(1).integers(0, 2**60, rows * groups)
+    times = pa.array(np.arange(rows * groups)).cast(tables.TIMESTAMP)
+    kinds = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows * groups, np.int32)), ["A"]).cast(
+        pa.string()
+    )
+    table = pa.table({"event_time": times, "event_type": kinds, "i": pa.array(numbers)})
+    paths = [str(tmp_path / f"{number}.parquet") for number in range(files)]
+    for path in paths:
+        pa.parquet.write_table(table, path, row_group_size=rows)
+    events = RawEvents(parquet(paths, table.schema), table.schema, pc.scalar(True), tuple(table.column_names))
+    before, most, seen = pa.total_allocated_bytes(), 0, 0
+    for batch in events.batches(table.column_names):
+        seen += batch.num_rows
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert seen == rows * groups * files
+    assert most < 0.6 * files * table.nbytes

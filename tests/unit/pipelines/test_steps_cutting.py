@@ -96,3 +96,16 @@ def test_a_hot_bucket_is_many_tasks_and_the_others_are_packed(monkeypatch):
     hot = [task for task in tasks if any(one.files == (files[0],) for one in task.pieces)]
     assert len(tasks) == len(hot) == 4
     assert max(sum(piece.rows for piece in task.pieces) for task in tasks) < 1.3 * 10_000 / 4
+
+
+def test_no_task_holds_more_than_so_many_events_at_a_time(monkeypatch):
+    monkeypatch.setattr("pipelines.steps.execution.file_tasks.LEAST_SHARE", 1)
+    monkeypatch.setattr("pipelines.steps.execution.file_tasks.MOST_SHARE", 1_000)
+    table = pa.schema([("time", pa.timestamp("us", "UTC")), ("type", pa.string()), ("k", pa.string())])
+    shared = TaskInput(parse(text(2)), plan(text(2)), table, EventSchema(), ExecuteOptions())
+    files = [file(6_000, bucket=number) for number in range(4)]
+    tasks = file_tasks(shared, Layout(("k",), 4), files, 4)
+    assert len(tasks) == 4
+    assert all(len(task.pieces) == 6 for task in tasks)
+    assert max(piece.rows for task in tasks for piece in task.pieces) < 1_300
+    assert sum(piece.rows for task in tasks for piece in task.pieces) == pytest.approx(24_000, abs=50)

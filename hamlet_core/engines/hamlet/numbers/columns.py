@@ -152,20 +152,21 @@ def scaled_columns(
 ) -> tuple[dict[Component, int], Doubles]:
     """Column numbers of components in a table of doubles, and the table [column, row]."""
     numbers: dict[Component, int] = {}
-    table: list[Doubles] = []
     known: dict[tuple[str, Role], int] = {}
     for part in parts:
         if part.attribute is None:
             numbers[part] = UNIT_WEIGHT
             continue
-        key = part.attribute, part.role
-        if key not in known:
-            column = columns[part.attribute]
-            if part.role is Role.PRESENT and validity(column.array) is None:
-                known[key] = UNIT_WEIGHT
-            else:
-                known[key] = len(table)
-                made = present(column) if part.role is Role.PRESENT else doubles(column)
-                table.append(np.abs(made) if part.role is Role.MAGNITUDE else made)
-        numbers[part] = known[key]
-    return numbers, np.array(table) if table else np.zeros((0, 0))
+        column, role = columns[part.attribute], part.role
+        if role is Role.PRESENT and validity(column.array) is None:
+            numbers[part] = UNIT_WEIGHT
+            continue
+        if role is Role.MAGNITUDE and not (doubles(column) < 0.0).any():
+            role = Role.TOTAL
+        numbers[part] = known.setdefault((part.attribute, role), len(known))
+    rows = len(columns[next(iter(known))[0]].array) if known else 0
+    table = np.empty((len(known), rows))
+    for (attribute, role), number in known.items():
+        made = present(columns[attribute]) if role is Role.PRESENT else doubles(columns[attribute])
+        table[number] = np.abs(made) if role is Role.MAGNITUDE else made
+    return numbers, table
