@@ -68,6 +68,9 @@ class Lines:
         starts = np.append(0, ends[:-1] + 1)
         filled = ends > starts
         starts, ends = starts[filled], ends[filled]
+        ends -= _BLANK[content[ends - 1]]  # of Windows every line has one
+        filled = ends > starts
+        starts, ends = starts[filled], ends[filled]
         edges = np.flatnonzero(_BLANK[content[starts]] | _BLANK[content[ends - 1]])
         for place in edges.tolist():
             line = self.block[starts[place] : ends[place]]
