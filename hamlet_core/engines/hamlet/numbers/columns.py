@@ -157,13 +157,10 @@ def scaled_columns(
         if part.attribute is None:
             numbers[part] = UNIT_WEIGHT
             continue
-        column, role = columns[part.attribute], part.role
-        if role is Role.PRESENT and validity(column.array) is None:
+        if part.role is Role.PRESENT and validity(columns[part.attribute].array) is None:
             numbers[part] = UNIT_WEIGHT
             continue
-        if role is Role.MAGNITUDE and not (doubles(column) < 0.0).any():
-            role = Role.TOTAL
-        numbers[part] = known.setdefault((part.attribute, role), len(known))
+        numbers[part] = known.setdefault((part.attribute, part.role), len(known))
     rows = len(columns[next(iter(known))[0]].array) if known else 0
     table = np.empty((len(known), rows))
     for (attribute, role), number in known.items():

@@ -23,14 +23,7 @@ def columns_of(*asked: tuple[str | None, Role]) -> tuple[list[int], np.ndarray]:
     return [numbers[part] for part in parts], table
 
 
-def test_what_is_never_negative_is_its_own_magnitude() -> None:
-    numbers, table = columns_of(("price", Role.TOTAL), ("price", Role.MAGNITUDE))
-    assert numbers == [0, 0]
-    assert table.tolist() == [[1.5, 0.0, 3.0]]
-    assert columns_of(("price", Role.MAGNITUDE))[1].tolist() == [[1.5, 0.0, 3.0]]
-
-
-def test_what_may_be_negative_has_a_column_of_magnitudes() -> None:
+def test_each_role_of_an_attribute_has_a_column() -> None:
     numbers, table = columns_of(
         ("change", Role.MAGNITUDE), ("change", Role.TOTAL), ("change", Role.PRESENT), ("change", Role.TOTAL)
     )
