@@ -410,9 +410,8 @@ def _renumbered(codes: npt.NDArray[Any], table: npt.NDArray[Any]) -> npt.NDArray
     found = np.empty(len(codes), table.dtype)
     for first in range(0, len(codes), _STRIDE):
         block = slice(first, first + _STRIDE)
-        np.take(
-            table, codes[block], out=found[block], mode="clip"
-        )  # others look for codes without an entry first
+        # Other modes look for codes without an entry first.
+        np.take(table, codes[block], out=found[block], mode="clip")
     return found
 
 

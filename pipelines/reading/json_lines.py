@@ -220,7 +220,8 @@ def _plain(
 ) -> pa.Table | None:
     """Objects as Arrow parses them; None where that might not be what Python makes of them.
 
-    Of the expected types they may be `parsed`. Strings that Arrow takes for times are parsed once more, for how they are written would be lost; `times` remembers their names.
+    They may be `parsed` already, with the expected types. Strings that Arrow takes for times are parsed once more, for how they are
+    written would be lost; `times` remembers their names.
     """
     try:
         if not data.isascii():

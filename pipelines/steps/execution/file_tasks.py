@@ -38,7 +38,7 @@ MOST_SHARES = 1.5
 MOST_HERE = 10_000
 """Events that the driver computes itself."""
 LEAST_SHARE, MOST_SHARE = 50_000, 2_000_000
-"""Events for which a task of their own pays, and about how many a task holds at a time: half a gigabyte of ride sharing."""
+"""Events for which a task of their own pays, and about how many a task holds at a time."""
 
 
 @dataclass(frozen=True, slots=True)
