@@ -25,13 +25,14 @@ _LATER = (_ENGINE, "matplotlib.figure", "pipelines.showing.template_picture")
 """What the steps after the ingest import, besides Great Expectations, which has a way of its own."""
 
 
-def start_spark(events: str, warehouse: Path | str) -> None:
-    """Start the session of this process, which will read these files and tables; `spark_session` waits for it, and raises
-    what keeps Spark from starting.
+def start_spark(events: str, warehouse: Path | str, *, lasting: bool = False) -> None:
+    """Start the session of this process, which will read these files and tables, and whatever comes after them if it is
+    `lasting`; `spark_session` waits for it, and raises what keeps Spark from starting.
     """
     from resources.spark import begin_session
 
-    expect_reading(events, warehouse)
+    if not lasting:
+        expect_reading(events, warehouse)
     begin_session()
 
 

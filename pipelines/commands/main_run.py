@@ -152,9 +152,9 @@ def run_in(
 
 
 @contextlib.contextmanager
-def on_spark(warehouse: Path | str, events: str, first: str) -> Iterator[None]:
+def on_spark(warehouse: Path | str, events: str, first: str, *, lasting: bool = False) -> Iterator[None]:
     """Work on Spark over events and a warehouse: progress on stderr, with `first` as its first line; failures explained;
-    an end in order, and soon, when the command is told to end.
+    an end in order, and soon, when the command is told to end. What is `lasting` will read more than is there.
     """
     from pipelines.ending import patience
     from pipelines.showing.output import only_results
@@ -164,7 +164,7 @@ def on_spark(warehouse: Path | str, events: str, first: str) -> Iterator[None]:
         logging.getLogger(PROGRESS).info(first)
         from pipelines.ahead import start_spark
 
-        start_spark(events, warehouse)
+        start_spark(events, warehouse, lasting=lasting)
         from resources.failures import explained
         from resources.storage import Location
 

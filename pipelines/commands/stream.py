@@ -118,7 +118,7 @@ def stream(
 
     if not awaited(source):
         require_columns(settings)
-    with on_spark(settings.warehouse, source, "starting Spark"):
+    with on_spark(settings.warehouse, source, "starting Spark", lasting=not once):
         load_checks_and_engines()
         rows, seconds, trying = Counter[str](), 0.0, Trying(warehouse, once=once)
         while True:

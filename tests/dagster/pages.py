@@ -30,9 +30,11 @@ PAGE = 60_000
 LOOK, LOOKS = 250, 5
 """A page stands still that looks the same so many times, so many milliseconds apart."""
 APPEARANCE = """() => [
-    document.body.innerText,
+    document.body.innerText.replaceAll(/\\d+/g, "0"),
     ...[...document.querySelectorAll("img, svg, table")].map(one => JSON.stringify(one.getBoundingClientRect()))
 ].join("\\n")"""
+"""The words of a page, and the places of its tables and pictures. Numbers count as one: pages say how long ago something was, \
+and how soon they will look again, and those move every second for as long as the page is open."""
 
 
 @contextlib.contextmanager
@@ -98,15 +100,15 @@ def browsing(chromium: str) -> Iterator[Page]:
             browser.close()
 
 
-def settle(page: Page) -> None:
-    """Wait until the words of a page and the places of its tables and pictures stand still."""
+def settle(page: Page, patience: int = PAGE) -> None:
+    """Wait until the words of a page and the places of its tables and pictures stand still, for so many milliseconds."""
     seen: list[str] = []
-    for _ in range(PAGE // LOOK):
+    for _ in range(patience // LOOK):
         seen.append(page.evaluate(APPEARANCE))
         if len(seen) >= LOOKS and len(set(seen[-LOOKS:])) == 1:
             return
         page.wait_for_timeout(LOOK)
-    raise AssertionError(f"{page.url} does not stand still within {PAGE // 1_000} s")
+    raise AssertionError(f"{page.url} does not stand still within {patience // 1_000} s")
 
 
 def runs(address: str) -> list[dict[str, Any]]:
