@@ -58,6 +58,12 @@ class FileWriter:
         if waiting:
             yield self._write(waiting)
 
+    def remove(self, written: pa.Table) -> None:
+        """Delete files that are not to be part of the table after all: rows of `NEW_FILES`."""
+        files, folder = self.place.filesystem()
+        for path in written.column("path").to_pylist():
+            files.delete_file(f"{folder}/{path}")
+
     def _write(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
         rows = pa.Table.from_batches(batches, self.table.schema.remove_metadata())
         found = [self._file(part, values) for part, values in _parts(rows, self.table.partition)]

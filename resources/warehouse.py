@@ -23,6 +23,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import coalesce, expr, lit
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from resources.data_files import (
     NEW_FILES,
@@ -249,6 +250,12 @@ class Warehouse:
             self.path_of(table)
         )
 
+    def read_files(self, spark: SparkSession, table: str, files: Sequence[DataFile]) -> DataFrame:
+        """Some data files of the table as a Spark frame, which has the columns of all of it."""
+        columns = from_arrow_schema(self.schema(table).remove_metadata())
+        reader = spark.read.schema(columns).option("basePath", self.path_of(table))
+        return reader.parquet(*(file.path for file in files))
+
     def create(self, spark: SparkSession, table: Table) -> None:
         """Create the table if it does not exist; one of an older version is migrated."""
         self.migrate(spark, table)
@@ -326,11 +333,8 @@ class Warehouse:
         rows = _tested(frame, table)
         with self._commit_here("append", table) as said:
             if once is not None:
-                last = self.last_number(table.name, once[0])
-                if last == once[1]:
+                if not self._is_next(table.name, *once):
                     return
-                if last is not None and last > once[1]:
-                    raise overtaken(table.name)
                 said.app_transactions = [Transaction(*once)]
             self._add(self._written(rows, table), table, said)
 
@@ -412,10 +416,28 @@ class Warehouse:
         require_room(self.location.local)
         return FileWriter(self.location.below(table.name), table)
 
-    def add_files(self, files: pa.Table, table: Table) -> None:
-        """Add files that tasks have written, rows of `NEW_FILES`, in one commit."""
+    def tested_writer(self, spark: SparkSession, table: Table) -> FileWriter | None:
+        """As `writer`, for a table that is there and tasks that test their rows as its CHECK constraints do; None where somebody has
+        given it others, or other columns.
+        """
+        self.migrate(spark, table)
+        require_room(self.location.local)
+        as_declared = self._is_as_declared(table, exactly=True)
+        return FileWriter(self.location.below(table.name), table) if as_declared else None
+
+    def add_files(self, files: pa.Table, table: Table, *, once: tuple[str, int] | None = None) -> None:
+        """Add files that tasks have written, rows of `NEW_FILES`, in one commit; `once` as that of `append`."""
         with self._commit_here("append", table) as said:
-            self._add(files, table, said)
+            if once is None or self._is_next(table.name, *once):
+                said.app_transactions = [Transaction(*once)] if once is not None else None
+                self._add(files, table, said)
+
+    def _is_next(self, table: str, application: str, number: int) -> bool:
+        """Whether a write under this number is to be done; it is done where it was the last. WarehouseError if it comes too late."""
+        last = self.last_number(table, application)
+        if last is not None and last > number:
+            raise overtaken(table)
+        return last != number
 
     def _add(
         self,

@@ -56,13 +56,19 @@ class RawEvents:
         origin: int,
         span: Span,
     ) -> RawEvents:
-        """Only files of days that the span reaches into are opened."""
+        """Only files that may have events of the time that the span reaches into are opened."""
         types = pa.schema(warehouse.open("events", version).schema().to_arrow())
         start, end = span.reads([(plan.within, plan.slide) for plan in plans], origin)
         first = start.astimezone(UTC).date().isoformat() if start is not None else ""
         last = end.astimezone(UTC).date().isoformat() if end is not None else "9999-12-31"
         files = warehouse.files("events", version)
-        paths = [file.path for file in files if first <= file.partition["day"] <= last]
+        paths = [
+            file.path
+            for file in files
+            if first <= file.partition["day"] <= last
+            and (start is None or file.last is None or file.last >= start)
+            and (end is None or file.first is None or file.first < end)
+        ]
         rows = parquet(paths, types)
         named = types_read(plans)
         wanted = pc.scalar(True) if named is None else pc.field("event_type").isin(sorted(named))

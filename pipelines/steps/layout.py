@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, functions
 
 from pipelines.reading import UTC, ColumnOptions
+from pipelines.steps.row_hashes import row_hashes
 from resources import tables
 from resources.sql import quoted
 from resources.warehouse import WarehouseError
@@ -58,6 +60,13 @@ class Layout:
             return functions.lit(0)
         hashed = functions.xxhash64(*(functions.col(quoted(name)) for name in self.key))
         return functions.pmod(hashed, functions.lit(self.buckets)).cast("int")
+
+    def buckets_of(self, events: pa.RecordBatch) -> pa.Array:
+        """As `bucket`, of events in Arrow."""
+        if not self.key:
+            return pa.repeat(pa.scalar(0, pa.int32()), events.num_rows)
+        hashed = row_hashes([events.column(name) for name in self.key], events.num_rows)
+        return pa.array((hashed.view(np.int64) % self.buckets).astype(np.int32))
 
 
 def bucket_key(partitions: Sequence[frozenset[str]], columns: Iterable[str]) -> tuple[str, ...]:

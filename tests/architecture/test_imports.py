@@ -66,7 +66,8 @@ LAYERS = {
         ("chains",),
     ),
     "pipelines.steps": (
-        ("layout", "packing", "progress", "slices"),
+        ("packing", "progress", "row_hashes", "slices"),
+        ("layout",),
         ("ingestion",),
         ("execution",),
         ("publication",),

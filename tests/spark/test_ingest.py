@@ -11,18 +11,25 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from hamlet_core.errors import HamletError
+from hamlet_core.errors import HamletError, InvariantError
+from pipelines.checks.events import check_events
 from pipelines.reading import ColumnOptions, discover
 from pipelines.settings import Source
 from pipelines.steps.ingestion import ingest as ingest_module
-from pipelines.steps.ingestion import parsing
+from pipelines.steps.ingestion import parsing, writing
 from pipelines.steps.ingestion.ingest import IngestReport, Needs, ingest
 from pipelines.steps.ingestion.parsing import read_here
+from pipelines.steps.ingestion.writing import Writing
 from pipelines.steps.layout import Layout
+from resources import tables
 from resources import warehouse as warehouse_module
+from resources.data_files import FileWriter
+from resources.tables import Table
 from resources.warehouse import Warehouse
 from tests.spark.pipeline_cases import Killed, sorted_rows, stream, write_csv
 
+NOW = datetime(2026, 1, 6, tzinfo=UTC)
+LAYOUT = Layout(("k",), 3)
 NEEDS = Needs(partitions=(frozenset({"k", "g"}), frozenset({"k"})), read=frozenset({"k", "g", "v"}))
 GOOD = "time,type,k,v\n1,A,x,1\n2,B,x,2\n3,B,y,\n"
 BAD = "time,type,k,v\n4,A,x,many\n,B,x,2\n5,A,x,1,surplus\n6,,x,1\n7,B,y,7\n"
@@ -224,6 +231,8 @@ def test_files_like_those_that_are_in_are_read_once(spark, warehouse, inbox, mon
     monkeypatch.setattr(ingest_module, "gather_evidence", lambda *_: pytest.fail("read twice"))
     parses, parse = [], ingest_module.parse_files
     monkeypatch.setattr(ingest_module, "parse_files", lambda *a, **k: parses.append(1) or parse(*a, **k))
+    write = Writing.write
+    monkeypatch.setattr(Writing, "write", lambda *a, **k: parses.append(1) or write(*a, **k))
 
     def counts() -> dict[str, tuple[int, int]]:
         return {one.name: (one.rows, one.rejected) for one in bring(spark, warehouse, inbox).files}
@@ -262,13 +271,15 @@ def some_file(random: Random, rows: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.parametrize("most", [0, 2 << 20], ids=["in tasks", "here"])
 @pytest.mark.parametrize("seed", range(3))
-def test_files_read_once_come_to_what_they_come_to_read_twice(spark, tmp_path, monkeypatch, seed):
-    """Reports, tables and errors, whatever columns later files have."""
+def test_files_read_once_come_to_what_they_come_to_read_twice(spark, tmp_path, monkeypatch, seed, most):
+    """Reports, tables and errors, whatever columns later files have, and whoever writes their events."""
     random = Random(seed)
     inbox, once, twice = tmp_path / "inbox", Warehouse(tmp_path / "once"), Warehouse(tmp_path / "twice")
     inbox.mkdir()
-    monkeypatch.setattr(parsing, "MOST_HERE", 2 << 20)
+    monkeypatch.setattr(parsing, "MOST_HERE", most)
+    added = written_by_tasks(monkeypatch)
     told = []
     for number in range(6):
         (inbox / f"{number}.csv").write_text(some_file(random, random.choice((0, 60, 60)) if number else 60))
@@ -277,6 +288,7 @@ def test_files_read_once_come_to_what_they_come_to_read_twice(spark, tmp_path, m
             with monkeypatch.context() as patch:
                 if target is twice:
                     patch.setattr(ingest_module, "_as_before", lambda *_: (None, None, None))
+                    patch.setattr(ingest_module, "can_write", lambda *_: False)
                 try:
                     report = bring(spark, target, inbox, types=())
                 except HamletError as error:
@@ -290,11 +302,96 @@ def test_files_read_once_come_to_what_they_come_to_read_twice(spark, tmp_path, m
         if told[-1]:
             (inbox / f"{number}.csv").unlink()
     assert not all(told)
+    assert set(added) == (set() if most else {once.root})
     for table in ("events", "events_quarantine"):
         columns = [name for name in once.schema(table).names if name != "ingested_at"]
         rows, others = (sorted_rows(one.rows(table, columns).to_pylist(), columns) for one in (once, twice))
         assert rows == others
         assert once.schema(table) == twice.schema(table)
+    assert all(one.passed for one in check_events(spark, once).outcomes if one.rule not in FAULTY)
+    assert stray_files(once) == stray_files(twice) == set()
+
+
+FAULTY = {"enough rows are events", "files are mostly events", "no content twice", "no events twice"}
+"""Rules that such files may break."""
+
+
+def written_by_tasks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The warehouses to which files of events are added that tasks have written."""
+    found: list[object] = []
+    add = Warehouse.add_files
+
+    def told(self: Warehouse, files: pa.Table, table: Table, **how: object) -> None:
+        found.extend([self.root] if table.name == "events" else [])
+        add(self, files, table, **how)
+
+    monkeypatch.setattr(Warehouse, "add_files", told)
+    return found
+
+
+def stray_files(warehouse: Warehouse) -> set[str]:
+    """Data files that are below `events`, and are no part of it: killed ingests and refused files leave none here."""
+    stored = {str(path) for path in Path(warehouse.path_of("events")).rglob("*.parquet")}
+    stored -= {path for path in stored if "_delta_log" in path}
+    return stored - {file.path for file in warehouse.files("events")}
+
+
+def test_a_file_that_changes_while_tasks_write_its_events_is_left_to_the_next_run(
+    spark, warehouse, inbox, monkeypatch
+):
+    bring(spark, warehouse, inbox)
+    (inbox / "more.csv").write_text(GOOD.replace("\n1,", "\n7,"))
+    (inbox / "other.csv").write_text(GOOD.replace("\n1,", "\n8,"))
+    added, write = written_by_tasks(monkeypatch), Writing.write
+
+    def slow(*given):
+        done = write(*given)
+        (inbox / "more.csv").write_text(GOOD.replace("\n1,", "\n9,"))
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Writing, "write", slow)
+        report = bring(spark, warehouse, inbox)
+    assert [file.name for file in report.files] == ["other.csv"]
+    assert stray_files(warehouse) == set()
+    assert added == []
+    report = bring(spark, warehouse, inbox)
+    assert [file.name for file in report.files] == ["more.csv"]
+    assert len(added) == 1
+
+
+def test_constraints_of_others_and_much_text_are_for_spark(spark, warehouse, inbox, monkeypatch):
+    bring(spark, warehouse, inbox)
+    added = written_by_tasks(monkeypatch)
+    (inbox / "one.csv").write_text(GOOD.replace("\n1,", "\n5,"))
+    with monkeypatch.context() as patch:
+        patch.setattr(writing, "MOST_BYTES", 10)
+        assert bring(spark, warehouse, inbox).rows
+    assert added == []
+    (inbox / "two.csv").write_text(GOOD.replace("\n1,", "\n6,"))
+    assert bring(spark, warehouse, inbox).rows
+    assert len(added) == 1
+    table = f"delta.`{warehouse.path_of('events')}`"
+    spark.sql(f"ALTER TABLE {table} ADD CONSTRAINT theirs CHECK (event_type <> 'no such')")
+    (inbox / "three.csv").write_text(GOOD.replace("\n1,", "\n4,"))
+    assert bring(spark, warehouse, inbox).rows
+    assert len(added) == 1
+
+
+def test_an_event_without_what_every_event_has_is_written_by_no_task(spark, warehouse, inbox):
+    """The constraints of the table hold for what tasks write, too."""
+    bring(spark, warehouse, inbox)
+    (inbox / "one.csv").write_text(GOOD)
+    files = [file for file in discover(inbox) if file.name == "one.csv"]
+    columns = ingest_module._stored(warehouse)
+    table = tables.events_table(tuple(tables.Column(one.name, one.type, "") for one in columns), ())
+    how = Writing(FileWriter(warehouse.location.below("events"), table), columns, LAYOUT, NOW)
+    good, _ = parsing.parsed_batches(files, 0, columns, ColumnOptions(), NEEDS.read, observe=True)
+    place = good.schema.names.index("event_type")
+    missing = good.set_column(place, "event_type", pa.nulls(good.num_rows, pa.string()))
+    assert list(writing._Collected(how).take(good)) == []
+    with pytest.raises(InvariantError, match=r"E916.*without its event_type"):
+        list(writing._Collected(how).take(missing))
 
 
 @pytest.mark.parametrize(

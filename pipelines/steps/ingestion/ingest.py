@@ -12,10 +12,11 @@ import json
 import pickle
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -64,11 +65,12 @@ from pipelines.steps.ingestion.parsing import (
     parse_files,
     read_here,
 )
+from pipelines.steps.ingestion.writing import Writing, can_write
 from pipelines.steps.layout import Layout, refuse_impossible_names, source_properties
 from pipelines.steps.progress import watched
 from resources import tables
 from resources.sql import quoted
-from resources.warehouse import Warehouse, WarehouseError, values
+from resources.warehouse import MOST_HERE, Warehouse, WarehouseError, values
 
 UNBOUNDED = 1 << 62
 """Files: all that are there."""
@@ -291,9 +293,14 @@ def _bring(
 ) -> tuple[tuple[IngestedFile, ...], tuple[SourceFile, ...]]:
     """Events and rejected rows of files into their tables; a file that changes meanwhile is left out."""
     files, options, key = sifted.fresh, source.options, source.options.unique
+    done, columns = _written(spark, warehouse, source, needs, sifted, now)
+    if done is not None:
+        return done, ()
     with contextlib.ExitStack() as stack:
         parse = partial(_parsed, spark, source, needs, files, stack)
-        read, columns, done = _as_before(warehouse, source, needs, sifted, parse)
+        read = None
+        if columns is None:
+            read, columns, done = _as_before(warehouse, source, needs, sifted, parse)
         if columns is None:
             there = warehouse.exists("events")
             new = [file for file in files if not there or file.path not in sifted.rejudged]
@@ -320,6 +327,54 @@ def _bring(
         if any(file.rejected for file in done):
             _write_quarantine(warehouse, kept, now, few=read_here(files))
     return done, moved
+
+
+def _written(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    source: Source,
+    needs: Needs,
+    sifted: Sifted,
+    now: datetime,
+) -> tuple[tuple[IngestedFile, ...] | None, pa.Schema | None]:
+    """Files as those that are in, which tasks write as they read them. None: they have to be read in another way; then the
+    columns that they have are told if they have been seen.
+    """
+    files, options = sifted.fresh, source.options
+    if read_here(files) or options.unique or sifted.rejudged or not warehouse.exists("events"):
+        return None, None
+    stored = _stored(warehouse)
+    layout = Layout.of(warehouse.properties("events"))
+    table = _events(stored, layout, source)
+    writer = warehouse.tested_writer(spark, table) if can_write(files, stored) else None
+    if writer is None:
+        return None, None
+    written = Writing(writer, stored, layout, now).write(spark, files, options, needs.read)
+    try:
+        done, found = _told(written.counted, files, partial(options.judges, read=needs.read))
+        columns = _columns(warehouse, options, needs, sifted, found)
+        changed = changed_since(source.path, files)
+    except BaseException:
+        writer.remove(written.files)
+        raise
+    if changed or not _same(columns, stored, done):
+        writer.remove(written.files)
+        return None, None if changed else columns
+    if written.files.num_rows:
+        warehouse.add_files(written.files, table, once=(INGEST, milliseconds(now)))
+    if rejected := written.rejected.num_rows:
+        few = rejected <= MOST_HERE
+        _write_quarantine(warehouse, values(spark, written.rejected), now, few=few)
+    return done, columns
+
+
+def _same(columns: pa.Schema, stored: pa.Schema, done: Sequence[IngestedFile]) -> bool:
+    """Whether files with these columns, read with those of the table, came to what they would have come to with their own."""
+    theirs = [(field.name, field.type) for field in stored if field.name in columns.names]
+    known = [(field.name, field.type) for field in columns]
+    # A rejected row says what is wrong with its first bad value, in the order of the columns.
+    same = theirs == known or ({*theirs} == {*known} and not any(file.rejected for file in done))
+    return bool(known) and same
 
 
 def _parsed(
@@ -355,11 +410,7 @@ def _as_before(
     judges = partial(source.options.judges, read=needs.read)
     done, found = _counted(read, sifted.fresh, expected.names, judges)
     columns = _columns(warehouse, source.options, needs, sifted, found)
-    theirs = [(field.name, field.type) for field in expected if field.name in columns.names]
-    known = [(field.name, field.type) for field in columns]
-    # A rejected row says what is wrong with its first bad value, in the order of the columns.
-    same = theirs == known or ({*theirs} == {*known} and not any(file.rejected for file in done))
-    if known and same:
+    if _same(columns, expected, done):
         return read, columns, done
     read.unpersist()
     return None, columns, None
@@ -415,11 +466,18 @@ def _counted(
         to_date("event_time").alias("day"),
     )
     counts = parsed.groupBy(*keys).agg(count("*").alias("rows"), checksum(names).alias("checksum"))
+    return _told(counts.toArrow().to_pylist(), files, judges)
+
+
+def _told(
+    counts: Iterable[Mapping[str, Any]], files: Sequence[SourceFile], judges: Callable[[str], bool]
+) -> tuple[tuple[IngestedFile, ...], Evidence]:
+    """What is in files, and what was seen of their columns, by these counts of their rows."""
     days: dict[str, list[DayContent]] = defaultdict(list)
     rejected: Counter[str] = Counter()
     faults: dict[str, Counter[str]] = defaultdict(Counter)
     seen: dict[str, Evidence] = {}
-    for row in counts.toArrow().to_pylist():
+    for row in counts:
         if row["seen"] is not None:
             seen[row["source_file"]] = pickle.loads(row["seen"])  # noqa: S301 - of a task of this run
         elif row["faults"] is not None:
@@ -458,8 +516,7 @@ def _write_events(
     """Good rows, clustered so that a task can read its buckets alone: by bucket, day, key and time."""
     spark = parsed.sparkSession
     layout = _layout(spark, warehouse, columns, needs, rows)
-    described = tuple(tables.Column(field.name, field.type, "as in the source") for field in columns)
-    table = tables.events_table(described, layout.properties() + source_properties(source.options))
+    table = _events(columns, layout, source)
     good = parsed.where(is_event()).drop(REJECTED, FAULTS, SEEN, PLACE)
     placed = (
         good.withColumn("ingested_at", lit(now))
@@ -469,6 +526,11 @@ def _write_events(
     together = placed.coalesce(1) if few else placed.repartitionById(layout.buckets, "bucket")
     ordered = together.sortWithinPartitions("day", "bucket", *map(quoted, layout.key), "event_time")
     warehouse.append(ordered, table, once=(INGEST, milliseconds(now)), few=few)
+
+
+def _events(columns: pa.Schema, layout: Layout, source: Source) -> tables.Table:
+    described = tuple(tables.Column(field.name, field.type, "as in the source") for field in columns)
+    return tables.events_table(described, layout.properties() + source_properties(source.options))
 
 
 def _layout(spark: SparkSession, warehouse: Warehouse, columns: pa.Schema, needs: Needs, rows: int) -> Layout:

@@ -47,7 +47,7 @@ PLACE = "place of the row"
 columns, and of where a row stood; their blanks keep them apart from every column that Delta allows.
 """
 
-_REJECTED_TYPE = pa.struct(
+REJECTED_TYPE = pa.struct(
     [("row_number", pa.int64()), ("raw", pa.string()), ("reason", pa.string()), ("code", pa.string())]
 )
 _PLACE_TYPE = pa.struct([("file", pa.int32()), ("row_number", pa.int64())])
@@ -87,17 +87,30 @@ def parse_files(
 
     def parse(members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
         for number in members:
-            name = files[number].name
-            seen: list[Evidence] | None = [] if observe else None
-            for rows in read_file(files[number], columns, options, read, seen=seen):
-                yield from _batches(rows, schema, name, number, options)
-            if seen is not None:
-                found = pa.array([pickle.dumps(merge(seen))])
-                yield _only(schema, 1, {"source_file": pa.array([name]), SEEN: found})
+            yield from parsed_batches(files, number, columns, options, read, observe=observe)
 
     if read_here(files):
         return values(spark, pa.Table.from_batches(parse(tuple(range(len(files)))), schema))
     return run_tasks(spark, _packs(spark, files), parse, from_arrow_schema(schema))
+
+
+def parsed_batches(
+    files: Sequence[SourceFile],
+    number: int,
+    columns: pa.Schema,
+    options: ColumnOptions,
+    read: frozenset[str],
+    *,
+    observe: bool,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one of the files, as `parse_files` has them; those of a batch are of one kind."""
+    schema, name = parsed_schema(columns, options), files[number].name
+    seen: list[Evidence] | None = [] if observe else None
+    for rows in read_file(files[number], columns, options, read, seen=seen):
+        yield from _batches(rows, schema, name, number, options)
+    if seen is not None:
+        found = pa.array([pickle.dumps(merge(seen))])
+        yield _only(schema, 1, {"source_file": pa.array([name]), SEEN: found})
 
 
 def is_event() -> Column:
@@ -122,7 +135,7 @@ def read_here(files: Sequence[SourceFile]) -> bool:
 def parsed_schema(columns: pa.Schema, options: ColumnOptions) -> pa.Schema:
     """The columns of `parse_files` for these source columns; `PLACE` only where a key tells duplicates."""
     added = [("event_time", TIMESTAMP), ("event_type", pa.string()), ("source_file", pa.string())]
-    ours = [(REJECTED, _REJECTED_TYPE), (FAULTS, pa.string()), (SEEN, pa.binary())]
+    ours = [(REJECTED, REJECTED_TYPE), (FAULTS, pa.string()), (SEEN, pa.binary())]
     ours += [(PLACE, _PLACE_TYPE)] if options.unique else []
     return pa.schema([*columns.remove_metadata(), *(pa.field(*pair) for pair in (*added, *ours))])
 
@@ -192,7 +205,7 @@ def _good(
 
 def _rejected(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     reasons = pa.StructArray.from_arrays(
-        [batch.column(field.name) for field in _REJECTED_TYPE], fields=list(_REJECTED_TYPE)
+        [batch.column(field.name) for field in REJECTED_TYPE], fields=list(REJECTED_TYPE)
     )
     return _only(schema, batch.num_rows, {"source_file": batch.column("source_file"), REJECTED: reasons})
 

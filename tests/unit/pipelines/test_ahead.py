@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.ahead import PACKED, expect_reading
+from pipelines.ahead import PACKED, expect_reading, start_spark
 from tests.conftest import ROOT
 
 
@@ -36,6 +36,18 @@ def test_nothing_is_said_of_what_is_not_known(tmp_path: Path, told: list[int]) -
     (tmp_path / "a.csv").write_bytes(b"x")
     expect_reading(str(tmp_path / "a.csv"), "s3://bucket/warehouse")
     assert told == []
+
+
+@pytest.mark.parametrize("lasting", [False, True])
+def test_what_goes_on_is_not_told_from_what_there_is_when_it_starts(
+    tmp_path: Path, told: list[int], monkeypatch: pytest.MonkeyPatch, lasting: bool
+) -> None:
+    """A stream that begins with nothing would else be interpreted for ever, at a quarter of the speed."""
+    begun: list[list[int]] = []
+    monkeypatch.setattr("resources.spark.begin_session", lambda: begun.append([*told]))
+    (tmp_path / "a.csv").write_bytes(b"x")
+    start_spark(str(tmp_path / "a.csv"), tmp_path / "wh", lasting=lasting)
+    assert begun == [[] if lasting else [1]]
 
 
 def printed_by(program: str) -> str:

@@ -1,0 +1,189 @@
+"""Events that tasks write where they read them: of files that have the columns of the table, as those of a stream do.
+
+No row passes the JVM but those that are no events. The files are no part of the table until they are committed; each task has
+files of its own, so this is for what a task can hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from hamlet_core.errors import InvariantError
+from pipelines.reading import ColumnOptions, Format, SourceFile, is_packed
+from pipelines.steps.ingestion.contents import Sums, day_sums
+from pipelines.steps.ingestion.parsing import FAULTS, REJECTED, REJECTED_TYPE, SEEN, parsed_batches
+from pipelines.steps.layout import Layout
+from pipelines.steps.packing import pack, run_tasks
+from pipelines.steps.row_hashes import HASHED
+from resources.data_files import MOST_ROWS, NEW_FILES, FileWriter
+from resources.tables import EVENT_COLUMNS, TIMESTAMP
+
+MOST_BYTES = 256 << 20
+"""Of text that is written like this: in more, tasks would each have many files."""
+TASK_BYTES = 4 << 20
+"""Of text that is worth a task of its own."""
+PACKED = 4
+"""Times that a Parquet file, or a packed one, is smaller than the same events as text."""
+
+_NEW = "new file"
+_COUNTED = pa.schema(
+    [
+        ("source_file", pa.string()),
+        ("bad", pa.bool_()),
+        ("faults", pa.string()),
+        ("seen", pa.binary()),
+        ("day", pa.date32()),
+        ("rows", pa.int64()),
+        ("checksum", pa.int64()),
+    ]
+)
+"""What is told of files: each row is of the events of a day, of rejected rows, of faults or of evidence."""
+_TOLD = pa.schema([*_COUNTED, (REJECTED, REJECTED_TYPE), (_NEW, pa.struct(list(NEW_FILES)))])
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What tasks have written of files: rows of `_COUNTED`, of `NEW_FILES`, and rejected rows (source_file, `REJECTED`)."""
+
+    counted: list[dict[str, object]]
+    files: pa.Table
+    rejected: pa.Table
+
+
+def can_write(files: Sequence[SourceFile], stored: pa.Schema) -> bool:
+    """Whether tasks can write the events of these files into a table with these columns of sources."""
+    text = sum(_text(file) for file in files)
+    return text <= MOST_BYTES and all(one.type in HASHED for one in stored)
+
+
+def _text(file: SourceFile) -> int:
+    return file.size * (PACKED if file.format is Format.PARQUET or is_packed(file.path) else 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """How tasks write events: `writer` of the table, whose columns of sources are `columns`; travels to them."""
+
+    writer: FileWriter
+    columns: pa.Schema
+    layout: Layout
+    ingested_at: datetime
+
+    def write(
+        self,
+        spark: SparkSession,
+        files: Sequence[SourceFile],
+        options: ColumnOptions,
+        read: frozenset[str],
+    ) -> Written:
+        """Read the files, as `parse_files` does when it observes, and write their events."""
+
+        def work(members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
+            collected = _Collected(self)
+            for number in members:
+                for batch in parsed_batches(files, number, self.columns, options, read, observe=True):
+                    yield from collected.take(batch)
+                yield from collected.contents(files[number].name)
+            yield from collected.write()
+
+        sizes = [_text(file) for file in files]
+        tasks = max(1, min(spark.sparkContext.defaultParallelism, sum(sizes) // TASK_BYTES))
+        told = run_tasks(spark, pack(sizes, tasks), work, from_arrow_schema(_TOLD)).toArrow()
+        told = told.cast(_TOLD)
+        news, rejected = told.column(_NEW).is_valid(), told.column(REJECTED).is_valid()
+        counted = told.filter(pc.invert(pc.or_(news, rejected))).select(_COUNTED.names)
+        new = told.filter(news).column(_NEW).combine_chunks()
+        return Written(
+            counted.to_pylist() + _rejections(told.filter(rejected)),
+            pa.Table.from_arrays(new.flatten(), schema=NEW_FILES),
+            told.filter(rejected).select(["source_file", REJECTED]),
+        )
+
+
+def _rejections(rejected: pa.Table) -> list[dict[str, object]]:
+    """How many rows of which file are no events."""
+    found = rejected.group_by("source_file").aggregate([("source_file", "count")]).to_pylist()
+    return [
+        {**dict.fromkeys(_COUNTED.names), "bad": True, "source_file": one["source_file"]}
+        | {"rows": one["source_file_count"]}
+        for one in found
+    ]
+
+
+@dataclass(slots=True)
+class _Collected:
+    """Mutable: the events of a task that are in no file yet, and what has been seen of the file that is being read."""
+
+    how: Writing
+    events: list[pa.Table] = field(default_factory=list)
+    days: dict[date, Sums] = field(default_factory=dict)
+
+    def take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """A batch of `parse_files`, whose rows are of one kind: events are kept, all others told of."""
+        if batch.column(FAULTS).null_count == 0:
+            known = {"source_file": batch.column("source_file"), "faults": batch.column(FAULTS)}
+            yield _told(1, **known, rows=pa.array([1]))
+        elif batch.column(SEEN).null_count == 0:
+            yield _told(1, source_file=batch.column("source_file"), seen=batch.column(SEEN))
+        elif batch.column(REJECTED).null_count == 0:
+            known = {"source_file": batch.column("source_file"), REJECTED: batch.column(REJECTED)}
+            yield _told(batch.num_rows, **known)
+        else:
+            events = self._placed(batch)
+            for day, sums in day_sums(events, self.how.columns.names).items():
+                self.days[day] = self.days.get(day, Sums()) + sums
+            self.events.append(events)
+            if sum(one.num_rows for one in self.events) >= MOST_ROWS:
+                yield from self.write()
+
+    def contents(self, name: str) -> Iterator[pa.RecordBatch]:
+        """A file is read: what its events are, by day."""
+        for day, sums in self.days.items():
+            yield _told(
+                1,
+                source_file=pa.array([name]),
+                bad=pa.array([False]),
+                day=pa.array([day]),
+                rows=pa.array([sums.rows]),
+                checksum=pa.array([sums.checksum]),
+            )
+        self.days.clear()
+
+    def write(self) -> Iterator[pa.RecordBatch]:
+        """Write the events that wait, in the order of the files of `events`."""
+        if not self.events:
+            return
+        events = pa.concat_tables(self.events)
+        self.events.clear()
+        names = ["day", "bucket", *self.how.layout.key, "event_time"]
+        order = pc.sort_indices(events, sort_keys=[(name, "ascending") for name in names])
+        for batch in self.how.writer.write(events.take(order).combine_chunks().to_batches()):
+            yield _told(batch.num_rows, **{_NEW: batch.to_struct_array()})
+
+    def _placed(self, batch: pa.RecordBatch) -> pa.Table:
+        """Events with the columns that an ingest adds; what the constraints of the table ask of them is so."""
+        schema = self.how.writer.table.schema.remove_metadata()
+        added = {
+            "ingested_at": pa.repeat(pa.scalar(self.how.ingested_at, TIMESTAMP), batch.num_rows),
+            "day": batch.column("event_time").cast(pa.date32()),
+            "bucket": self.how.layout.buckets_of(batch),
+        }
+        columns = [added[name] if name in added else batch.column(name) for name in schema.names]
+        events = pa.table(columns, schema)
+        for column in EVENT_COLUMNS:
+            if events.column(column.name).null_count:
+                raise InvariantError(f"an event was read without its {column.name}", code="E916")
+        return events
+
+
+def _told(count: int, **known: pa.Array) -> pa.RecordBatch:
+    """So many rows with these columns of `_TOLD`, and NULL in the others."""
+    arrays = [known[one.name] if one.name in known else pa.nulls(count, one.type) for one in _TOLD]
+    return pa.record_batch(arrays, schema=_TOLD)
