@@ -105,21 +105,21 @@ def _parts(rows: pa.Table, partition: Sequence[str]) -> Iterator[tuple[pa.Table,
         )
 
 
-def add_actions(files: pa.Table) -> list[AddAction | RemoveAction]:
-    """Rows of `NEW_FILES` as the actions of a commit."""
+def add_actions(files: pa.Table, *, changes: bool = True) -> list[AddAction | RemoveAction]:
+    """Rows of `NEW_FILES` as the actions of a commit, by which rows change or only files."""
     now = time.time_ns() // 1_000_000
     return [
-        AddAction(row["path"], row["size"], json.loads(row["partition"]), now, True, row["statistics"])
+        AddAction(row["path"], row["size"], json.loads(row["partition"]), now, changes, row["statistics"])
         for row in files.to_pylist()
     ]
 
 
 def remove_actions(
-    files: Iterable[tuple[str, Mapping[str, str], int]],
+    files: Iterable[tuple[str, Mapping[str, str], int]], *, changes: bool = True
 ) -> list[AddAction | RemoveAction]:
-    """Files as actions of a commit that removes them: path below the table, partition values and bytes."""
+    """Files as actions of a commit that removes them, as `add_actions`: path below the table, partition values and bytes."""
     now = time.time_ns() // 1_000_000
-    return [RemoveAction(path, True, now, size, dict(values)) for path, values, size in files]
+    return [RemoveAction(path, changes, now, size, dict(values)) for path, values, size in files]
 
 
 def parquet(

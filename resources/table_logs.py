@@ -57,6 +57,16 @@ def opened(place: Location, version: int | None = None) -> deltalake.DeltaTable:
     return found
 
 
+def commits_since_checkpoint(place: Location, version: int) -> int:
+    """How many commits a reader of this version of a table has to read, besides a checkpoint."""
+    files, folder = place.below("_delta_log").filesystem()
+    try:
+        with files.open_input_stream(f"{folder}/{_LAST}") as file:
+            return version - int(json.loads(file.read())["version"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return version + 1
+
+
 def damaged_log(folder: Path) -> WarehouseError | None:
     """The error for the table in `folder`, if a file of its log is damaged or missing."""
     found = find_damage(folder / "_delta_log")

@@ -40,8 +40,8 @@ from resources.migrations import CONSTRAINT, Stored, pending, properties_of, ref
 from resources.provenance import USER_METADATA, Provenance
 from resources.sql import equal, literal, quoted
 from resources.storage import Location, WarehouseError
-from resources.table_logs import is_table, opened
-from resources.tables import TIMESTAMP, Table
+from resources.table_logs import commits_since_checkpoint, is_table, opened
+from resources.tables import TIMESTAMP, Column, Table
 
 __all__ = [
     "KILL_AFTER",
@@ -68,6 +68,12 @@ milliseconds, and ingests have whole ones.
 """
 MOST_HERE = 100_000
 """Rows that pass this process instead of being written by Spark, which takes seconds for a few."""
+MOST_COMMITS = 10
+"""After a checkpoint: Spark writes one as often."""
+
+
+_listed: dict[str, tuple[tuple[object, int], tuple[DataFile, ...]]] = {}
+"""By table: the version, by the identity of the table and its number, and its files."""
 
 
 def passed(write: str) -> None:
@@ -223,10 +229,15 @@ class Warehouse:
         return tuple(one for one in files if Location(one.path).inside in wanted)
 
     def _files_of(self, table: str, found: deltalake.DeltaTable) -> tuple[DataFile, ...]:
-        actions = pa.table(found.get_add_actions(flatten=True))
-        return tuple(
-            self._file(table, row) for row in sorted(actions.to_pylist(), key=lambda row: row["path"])
-        )
+        """The files of a version, which never change: those of the version that was asked for last are remembered."""
+        place, version = self.path_of(table), (found.metadata().id, found.version())
+        known, files = _listed.get(place, (None, ()))
+        if known != version:
+            actions = pa.table(found.get_add_actions(flatten=True))
+            rows = sorted(actions.to_pylist(), key=lambda row: row["path"])
+            files = tuple(self._file(table, row) for row in rows)
+            _listed[place] = version, files
+        return files
 
     def _file(self, table: str, row: dict[str, Any]) -> DataFile:
         partition = {
@@ -354,6 +365,30 @@ class Warehouse:
         with self._commit(frame.sparkSession, "optimize", table, where=where):
             writer.option("dataChange", "false").save(self.path_of(table))
 
+    def merge_files(self, name: str, groups: Sequence[Sequence[DataFile]], order: Sequence[str] = ()) -> None:
+        """Put the files of each group together, whose rows pass this process, in this order; one commit, which says that no row
+        changes. Those of a group are of one partition.
+        """
+        found = self.open(name)
+        table, schema = _as_stored(name, found), pa.schema(found.schema().to_arrow()).remove_metadata()
+        with self._commit_here("optimize", table) as said:
+            written = []
+            for group in groups:
+                known = [file.known(schema) for file in group]
+                with self._damage_named(name):
+                    rows = parquet([file.path for file in group], schema, known=known).to_table()
+                if order:
+                    rows = rows.sort_by([(column, "ascending") for column in order])
+                written.append(self._written(rows.combine_chunks(), table))
+            gone = [file for group in groups for file in group]
+            self._add(pa.concat_tables(written), table, said, found, gone, changes=False)
+
+    def sum_up(self, table: str) -> None:
+        """Write a checkpoint where a reader of the table has to read many commits: without Spark, Delta writes few."""
+        found = self.open(table)
+        if commits_since_checkpoint(self.location.below(table), found.version()) >= MOST_COMMITS:
+            found.create_checkpoint()
+
     def optimize(self, spark: SparkSession, table: str) -> None:
         """Let Delta put small files of each partition together; the order of rows in a file is lost."""
         with self._commit(spark, "optimize", table):
@@ -446,11 +481,14 @@ class Warehouse:
         said: deltalake.CommitProperties,
         seen: deltalake.DeltaTable | None = None,
         gone: Sequence[DataFile] = (),
+        *,
+        changes: bool = True,
     ) -> None:
-        """In one commit, add these files, and remove those of the version that was seen."""
+        """In one commit, add these files, and remove those of the version that was seen; whether rows change by that."""
         found = seen or self.open(table.name)
+        told = [(one.logged, one.partition, one.size) for one in gone]
         found.create_write_transaction(
-            [*remove_actions([(one.logged, one.partition, one.size) for one in gone]), *add_actions(files)],
+            [*remove_actions(told, changes=changes), *add_actions(files, changes=changes)],
             "append",
             found.schema(),
             partition_by=list(table.partition),
@@ -544,6 +582,15 @@ class Warehouse:
         finally:
             spark.conf.unset(USER_METADATA)
         passed(f"{write}:{table}")
+
+
+def _as_stored(name: str, found: deltalake.DeltaTable) -> Table:
+    """A table as it is, whatever declares it; its constraints hold for its rows."""
+    columns = tuple(
+        Column(field.name, field.type, "") for field in pa.schema(found.schema().to_arrow()).remove_metadata()
+    )
+    told = found.metadata()
+    return Table(name, "", columns, tuple(told.partition_columns), tuple(told.configuration.items()))
 
 
 def frame_of(spark: SparkSession, rows: Sequence[dict[str, object]], table: Table) -> DataFrame:

@@ -22,6 +22,9 @@ from resources import tables
 from resources.data_files import READ_AHEAD, parquet
 from resources.warehouse import Warehouse
 
+_FEW = 50
+"""Rows are few that are less than one in so many."""
+
 Group = tuple[tuple[str, Any], ...]
 """GROUP-BY attributes and their values, as the events have them."""
 
@@ -124,18 +127,29 @@ def _inside(batch: pa.RecordBatch, places: Sequence[Place]) -> Iterator[tuple[in
     for number, place in enumerate(places):
         if place.start <= latest and place.end > earliest:
             alike.setdefault(tuple(sorted(name for name, _ in place.group)), []).append(number)
-    typed: dict[frozenset[str] | None, np.ndarray] = {None: np.ones(len(times), np.bool_)}
+    typed: dict[frozenset[str], np.ndarray] = {}
     for names, numbers in alike.items():
         groups = [tuple(dict(places[number].group)[name] for name in names) for number in numbers]
         of_group = _rows_of_groups(batch, names, groups)
         for number, group in zip(numbers, groups, strict=True):
             place, rows = places[number], of_group[group]
-            if place.types is not None and place.types not in typed:
-                named = pa.array(sorted(place.types), pa.string())
-                typed[place.types] = np.asarray(pc.is_in(batch.column("event_type"), value_set=named))
-            rows = rows[(times[rows] >= place.start) & (times[rows] < place.end) & typed[place.types][rows]]
+            rows = rows[(times[rows] >= place.start) & (times[rows] < place.end)]
+            if place.types is not None and len(rows):
+                rows = rows[_typed(batch.column("event_type"), place.types, rows, typed)]
             if len(rows):
                 yield number, rows
+
+
+def _typed(
+    column: pa.Array, types: frozenset[str], rows: np.ndarray, known: dict[frozenset[str], np.ndarray]
+) -> np.ndarray:
+    """Which of some rows have one of these types; where they are many, all rows are looked at once for all places."""
+    named = pa.array(sorted(types), pa.string())
+    if _FEW * len(rows) < len(column):
+        return np.asarray(pc.is_in(column.take(pa.array(rows)), value_set=named))
+    if types not in known:
+        known[types] = np.asarray(pc.is_in(column, value_set=named))
+    return known[types][rows]
 
 
 def _rows_of_groups(

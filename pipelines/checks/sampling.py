@@ -125,10 +125,14 @@ def from_events(
     pools: dict[str, list[tuple[int, int, Group]]] = {plan.name: [] for plan in plans}
     names = {name for plan in plans for name in plan.group_by}
     first = 0
-    for batch in events.batches({"event_time", "event_type", *names}):
-        ranks = scramble(np.arange(first, first + batch.num_rows, dtype=np.uint64))
-        first += batch.num_rows
-        for plan in plans:
+    for every in events.batches({"event_time", "event_type", *names}):
+        ranks = scramble(np.arange(first, first + every.num_rows, dtype=np.uint64))
+        first += every.num_rows
+        near = np.arange(every.num_rows)
+        if all(len(pool) == each for pool in pools.values()):
+            near = np.flatnonzero(ranks < np.uint64(max(pool[-1][0] for pool in pools.values())))
+        batch, ranks = every.take(pa.array(near)), ranks[near]
+        for plan in plans if batch.num_rows else ():
             pool = pools[plan.name]
             found = _candidates(batch, ranks, plan, each, pool[-1][0] if len(pool) == each else None)
             pools[plan.name] = heapq.nsmallest(each, [*pool, *found], key=lambda one: one[0])

@@ -68,14 +68,18 @@ def last_event(warehouse: Warehouse) -> datetime | None:
     return found
 
 
-def held(warehouse: Warehouse, settings: JobSettings, watermark: datetime) -> int:
-    """The state of a stream: how many events are in windows that are not given out yet, whatever their types."""
+def open_since(settings: JobSettings, watermark: datetime) -> datetime:
+    """When the first window begins that is not given out yet."""
     until = microseconds(watermark)
     starts = [
         ((until - plan.within - settings.origin) // plan.slide + 1) * plan.slide + settings.origin
         for plan in settings.workload.plans
     ]
-    since = EPOCH + timedelta(microseconds=min(starts))
+    return EPOCH + timedelta(microseconds=min(starts))
+
+
+def held(warehouse: Warehouse, since: datetime) -> int:
+    """The state of a stream: how many events are in windows that are open, the first of them since then, whatever their types."""
     near = [
         file.path for file in warehouse.files("events") if file.last is None or file.last >= since - _ROUNDED
     ]

@@ -71,7 +71,7 @@ LAYERS = {
         ("ingestion",),
         ("execution",),
         ("publication",),
-        ("maintenance", "metrics", "planning", "watermark"),
+        ("compaction", "maintenance", "metrics", "planning", "watermark"),
         ("late",),
     ),
 }

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
@@ -309,10 +311,20 @@ def _ingests_in(warehouse: Warehouse, table: str) -> frozenset[datetime]:
         return frozenset()
     files = warehouse.files(table)
     found: set[datetime | None] = {file.oldest for file in files if file.oldest == file.newest}
-    mixed = [file.path for file in files if file.oldest is None or file.oldest != file.newest]
-    for batch in parquet(mixed, warehouse.schema(table)).to_batches(columns=["ingested_at"], **READ_AHEAD):
-        found |= set(pc.unique(batch.column(0)).to_pylist())
+    for file in files:
+        if file.oldest is None or file.oldest != file.newest:
+            found |= _ingests_of(file.path)
     return frozenset(ingest for ingest in found if ingest is not None)
+
+
+@lru_cache(100_000)
+def _ingests_of(path: str) -> frozenset[datetime | None]:
+    """The ingests in a data file, which never changes."""
+    rows = parquet([path], pa.schema([("ingested_at", tables.TIMESTAMP)]))
+    found: set[datetime | None] = set()
+    for batch in rows.to_batches(**READ_AHEAD):
+        found |= set(pc.unique(batch.column(0)).to_pylist())
+    return frozenset(found)
 
 
 def milliseconds(moment: datetime) -> int:
