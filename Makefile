@@ -29,7 +29,7 @@ help:
 	@echo '  make slow    long differential and soak runs'
 	@echo '  make mutants plant faults of meaning and show which test sees each'
 	@echo '  make bench   benchmarks, ten minutes (ONLY=a,d: some of them; only on request f1 to f4: the figures of'
-	@echo '               SHARON, GLORIA (plans, then runs) and HAMLET, n: cores, o: optimizers, p: on Spark,'
+	@echo '               SHARON, GLORIA (plans, then runs) and HAMLET, n: cores, o: optimizers, p: on Spark, q: a topic,'
 	@echo '               u: plain files beside DuckDB, k: funnels beside ClickHouse, DuckDB and Polars, which make peers brings)'
 	@echo '  make setup   .venv with what runs need, Java if there is none, the Delta JARs (make tools: what tests need, too)'
 	@echo '  make pins    the digests of the versions in constraints.txt, anew, into requirements/'
@@ -105,7 +105,8 @@ fmt: tools
 	$(PY) -m ruff format .
 
 # make bench ONLY=a,d measures a part; tables, numbers and pictures go to bench/. On request only, for they take minutes:
-# ONLY=f1,f2,f3,f4, the figures of SHARON, GLORIA (plans, then runs) and HAMLET; ONLY=p, on Spark; ONLY=u, plain files;
+# ONLY=f1,f2,f3,f4, the figures of SHARON, GLORIA (plans, then runs) and HAMLET; ONLY=p, on Spark;
+# ONLY=q, a stream from a topic beside Spark's own, half an hour; ONLY=u, plain files;
 # ONLY=k, funnels over ten million clicks beside the peers.
 bench: tools
 	@$(PY) -m tests.benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(OUT),--out $(OUT))

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -174,6 +175,14 @@ class Warehouse:
         with self._damage_named(table):
             return self.dataset(table).to_table(columns=list(columns) if columns else None, filter=where)
 
+    def remembered(self, table: str) -> list[dict[str, Any]]:
+        """All rows of a table that grows row by row, as values that nobody may change: of data files that were read before,
+        those from then. Raises as `rows`.
+        """
+        schema = self.schema(table).remove_metadata()
+        with self._damage_named(table):
+            return [row for file in self.files(table) for row in _rows_of(file.path, schema)]
+
     def count_where(self, table: str, where: pc.Expression) -> int:
         """The number of such rows. Raises as `rows`."""
         with self._damage_named(table):
@@ -265,6 +274,7 @@ class Warehouse:
         """Some data files of the table as a Spark frame, which has the columns of all of it."""
         columns = from_arrow_schema(self.schema(table).remove_metadata())
         reader = spark.read.schema(columns).option("basePath", self.path_of(table))
+        reader = reader.option("__globPaths__", "false")  # paths are no patterns
         return reader.parquet(*(file.path for file in files))
 
     def create(self, spark: SparkSession, table: Table) -> None:
@@ -591,6 +601,12 @@ def _as_stored(name: str, found: deltalake.DeltaTable) -> Table:
     )
     told = found.metadata()
     return Table(name, "", columns, tuple(told.partition_columns), tuple(told.configuration.items()))
+
+
+@lru_cache(10_000)
+def _rows_of(path: str, schema: pa.Schema) -> tuple[dict[str, Any], ...]:
+    """The rows of a data file without partition values; it never changes."""
+    return tuple(parquet([path], schema).to_table().to_pylist())
 
 
 def frame_of(spark: SparkSession, rows: Sequence[dict[str, object]], table: Table) -> DataFrame:

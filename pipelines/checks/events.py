@@ -41,7 +41,7 @@ def check_events(
 
     Raises ExpectationError for declared expectations that do not fit the table.
     """
-    ledger = warehouse.rows(tables.LEDGER.name).to_pylist()
+    ledger = warehouse.remembered(tables.LEDGER.name)
     events = events_of(spark, warehouse, days)
     return _check(spark, warehouse, expectations, events, ledger, files_of(ledger), days)
 
@@ -53,7 +53,7 @@ def check_new_events(
 
     Raises as `check_events`.
     """
-    ledger = warehouse.rows(tables.LEDGER.name).to_pylist()
+    ledger = warehouse.remembered(tables.LEDGER.name)
     events, files = events_of(spark, warehouse, since=since), files_of(ledger)
     if since is not None:
         ledger = [file for file in ledger if file["ingested_at"] > since]

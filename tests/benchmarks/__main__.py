@@ -31,6 +31,7 @@ KEYS = {
     "n": "cores",
     "o": "optimizers",
     "p": "spark",
+    "q": "topic",
     "r": "pushed",
     "s": "startup",
     "t": "listing",
@@ -40,8 +41,8 @@ KEYS = {
 """Letter of a benchmark -> its module in `experiments`."""
 FIGURES = ("f1", "f2", "f3", "f4")
 """Those of the papers: SHARON, GLORIA (plans, then runs), HAMLET."""
-ON_REQUEST = (*FIGURES, "k", "n", "o", "p", "u")
-"""Those that run only if they are asked for: the figures, o, p and u take minutes, p starts a JVM, k wants its peers (`make peers`), n and u two
+ON_REQUEST = (*FIGURES, "k", "n", "o", "p", "q", "u")
+"""Those that run only if they are asked for: the figures, o, p, q and u take minutes, p and q start JVMs, k wants its peers (`make peers`), n, q and u two
 cores that have nothing else to do.
 """
 

@@ -18,7 +18,7 @@ from tests.benchmarks.subject import Subject
 from tests.benchmarks.timing import Timing
 from tests.conftest import ROOT
 
-WITH_A_JVM = "p"
+WITH_A_JVM = "pq"
 ENGINE = "hamlet" if "hamlet" in ENGINES else "greta"
 
 
@@ -35,7 +35,7 @@ def test_answers(key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert (tmp_path / "benchmarks.md").read_text(encoding="utf-8").strip() == shown.out.strip()
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if key not in (*FIGURES, *"pstu")])
+@pytest.mark.parametrize("key", [key for key in KEYS if key not in (*FIGURES, *"pqstu")])
 def test_a_wrong_answer_fails(
     key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,23 +30,33 @@ STARTING = 90.0
 
 def broker_jars() -> Path:
     """The folder with all that a broker needs; fetched where it is not there yet."""
-    if not any(JARS.glob("org.apache.kafka_kafka_2.13-*.jar")):
-        part = JARS.with_name(f"kafka-{os.getpid()}")
-        _resolve(part)
-        shutil.rmtree(JARS, ignore_errors=True)
-        (part / "jars").rename(JARS)
+    return _fetched(PACKAGES, JARS, "org.apache.kafka_kafka_2.13-*.jar")
+
+
+def connector_jars() -> Path:
+    """The folder with what Spark's own streams read topics with, which is nothing of ours."""
+    packages = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
+    return _fetched(packages, JARS.with_name("kafka-connector"), "org.apache.spark_spark-sql-kafka-*.jar")
+
+
+def _fetched(packages: str, folder: Path, one: str) -> Path:
+    if not any(folder.glob(one)):
+        part = folder.with_name(f"{folder.name}-{os.getpid()}")
+        _resolve(packages, part)
+        shutil.rmtree(folder, ignore_errors=True)
+        (part / "jars").rename(folder)
         shutil.rmtree(part)
-    return JARS
+    return folder
 
 
-def _resolve(ivy: Path) -> None:
+def _resolve(packages: str, ivy: Path) -> None:
     ivy.mkdir(parents=True)
     program = ivy / "nothing.py"
     program.write_text("")
     subprocess.run(
         [
             str(Path(pyspark.__file__).parent / "bin" / "spark-submit"),
-            *("--master", "local[1]", "--packages", PACKAGES, "--conf", f"spark.jars.ivy={ivy}"),
+            *("--master", "local[1]", "--packages", packages, "--conf", f"spark.jars.ivy={ivy}"),
             *(
                 "--conf",
                 f"spark.driver.extraJavaOptions={' '.join(proxy_options(urllib.request.getproxies()))}",

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -21,17 +22,22 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines import streaming
+from pipelines.checks import rows as rows_module
+from pipelines.checks.events import check_events
+from pipelines.checks.rows import events_of
 from pipelines.settings import JobSettings, NamedWorkload
 from pipelines.spans import EPOCH, Partition, Span
-from pipelines.steps.execution.computed import Computed, missing
+from pipelines.steps import compaction
+from pipelines.steps.execution.computed import Computed, latest_ingest, missing
 from pipelines.steps.execution.execute import ExecuteReport, execute
 from pipelines.steps.ingestion.ingest import IngestedFile, IngestReport, Needs, ingest
+from pipelines.steps.ingestion.ledger import Ledger, remove_killed_ingests
 from pipelines.steps.publication import wide
 from pipelines.steps.publication.publish import publish
 from pipelines.steps.watermark import Position, positions
 from pipelines.streaming import MicroBatch, RedCheck, advance
 from resources import warehouse as warehouse_module
-from resources.warehouse import Warehouse
+from resources.warehouse import DataFile, Warehouse
 from tests.conftest import ROOT
 from tests.spark.pipeline_cases import (
     RESULT_COLUMNS,
@@ -144,6 +150,90 @@ def test_a_stream_in_files_gives_each_final_window_once_and_the_batch_job_nothin
     for days, wanted in ((2, set()), (3, {"1970-01-03"})):
         asked = daily(one.settings, "1970-01-01", days)
         assert set(missing(one.warehouse, asked, Computed.of(one.warehouse, "test"))) == wanted
+
+
+@pytest.mark.parametrize("few", [0, 50_000])
+def test_only_events_that_came_in_since_are_checked_wherever_they_lie(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(rows_module, "FEW", few)
+    place = tmp_path / "odd {x,y} 100% *?"
+    place.mkdir()
+    one = arriving(place, 3)
+    for number in range(2):
+        one.bring(number)
+        advance(spark, one.settings, LATENESS)
+    since = latest_ingest(one.warehouse)
+    one.bring(2)
+    ingest(spark, one.warehouse, one.settings.source, Needs())
+
+    def found(moment: datetime | None) -> list[dict[str, Any]]:
+        rows = events_of(spark, one.warehouse, since=moment)
+        assert rows.few == bool(few)
+        return sorted_rows(rows.frame.toArrow().to_pylist(), one.warehouse.schema("events").names)
+
+    every = sorted_rows(
+        one.warehouse.rows("events").to_pylist(), names := one.warehouse.schema("events").names
+    )
+    new = [row for row in every if row["ingested_at"] > since]
+    assert 0 < len(new) < len(every)
+    assert (found(None), found(since)) == (every, new)
+    assert {*names} == {*new[0]}
+    by_partition: dict[tuple[str, ...], list[DataFile]] = {}
+    for file in one.warehouse.files("events"):
+        by_partition.setdefault(tuple(file.partition.values()), []).append(file)
+    one.warehouse.merge_files("events", [files for files in by_partition.values() if len(files) > 1])
+    assert found(since) == new, "also out of files of several ingests"
+
+
+def killed_after(write: str) -> Callable[[str], None]:
+    """Instead of `passed`: the process ends after this write."""
+
+    def passed(done: str) -> None:
+        if done == write:
+            raise Killed
+
+    return passed
+
+
+def test_files_are_put_together_while_a_stream_goes_on_whenever_it_is_killed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No row changes, every check looks at the same rows, and what a killed ingest left goes out of what was put together."""
+    one = arriving(tmp_path, 8)
+    monkeypatch.setattr(compaction, "TOGETHER", 2)
+
+    deaths = 0
+    for number in range(8):
+        one.bring(number)
+        with monkeypatch.context() as patch:
+            if deaths < 2:
+                patch.setattr(warehouse_module, "passed", killed_after("optimize:events"))
+            try:
+                advance(spark, one.settings, LATENESS)
+            except Killed:
+                deaths += 1
+    assert deaths == 2
+    assert published(one.warehouse) == one.final() != []
+    events = one.warehouse.files("events")
+    ingests = len(one.warehouse.rows("ingested_files"))
+    assert (
+        max(Counter(file.partition["day"] + file.partition["bucket"] for file in events).values()) < ingests
+    )
+    assert any(file.oldest != file.newest for file in events), "files of several ingests"
+    assert len(one.warehouse.files("ingested_files")) < ingests
+    assert all(outcome.passed for outcome in check_events(spark, one.warehouse).outcomes)
+    assert remove_killed_ingests(spark, one.warehouse, Ledger.of(one.warehouse)) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(warehouse_module, "passed", killed_after("append:events"))
+        write_csv(one.parts[0].slice(0, 40), tmp_path / "inbox" / "killed.csv")
+        with pytest.raises(Killed):
+            advance(spark, one.settings, LATENESS)
+    rows = one.warehouse.count("events")
+    merged = one.warehouse.files("events")
+    one.warehouse.merge_files("events", [[file for file in merged if file.partition == merged[0].partition]])
+    assert remove_killed_ingests(spark, one.warehouse, Ledger.of(one.warehouse)) == 1
+    assert one.warehouse.count("events") == rows - 40
 
 
 def test_what_ends_no_window_is_checked_and_computes_nothing(

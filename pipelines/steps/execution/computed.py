@@ -196,7 +196,7 @@ def _reads(plan: QueryPlan, origin: int, partition: Partition, begins: np.ndarra
 
 def _removed(warehouse: Warehouse) -> list[tuple[datetime, date]]:
     """Days of events that a file has no more, with the ingest that read it again."""
-    ledger = warehouse.rows(tables.LEDGER.name).to_pylist()
+    ledger = warehouse.remembered(tables.LEDGER.name)
     return [(row["ingested_at"], day) for row in ledger for day in row.get("removed_days") or ()]
 
 

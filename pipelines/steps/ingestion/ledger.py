@@ -141,7 +141,7 @@ class Ledger:
         written = [name for name in _WRITTEN if warehouse.exists(name)]
         begun = [warehouse.last_number(name, INGEST) for name in written]
         known = warehouse.exists(tables.LEDGER.name)
-        rows = warehouse.rows(tables.LEDGER.name).to_pylist() if known else []
+        rows = warehouse.remembered(tables.LEDGER.name) if known else []
         by_content = sorted(rows, key=lambda row: row["rows"] + row["rejected"] > 0)
         return cls(
             {row["fingerprint"]: row["source_file"] for row in by_content},
@@ -281,7 +281,7 @@ def finish_replacements(spark: SparkSession, warehouse: Warehouse, replaced: Seq
         if warehouse.exists(table):
             warehouse.delete(spark, table, rows)
     paths = {one.path for one in replaced}
-    entries = [row for row in warehouse.rows(tables.LEDGER.name).to_pylist() if row["path"] in paths]
+    entries = [row for row in warehouse.remembered(tables.LEDGER.name) if row["path"] in paths]
     done = [row | {"replaces": None} for row in entries]
     warehouse.replace_rows(spark, done, tables.LEDGER, at_paths(paths))
 
