@@ -105,16 +105,16 @@ def measure(scale: Scale, _: Subject) -> Finding:
     """One after the other over a topic of its own, each with the broker and the sender beside it; every count is checked."""
     from tests.spark.kafka_broker import Broker
 
-    rate, seconds = scale.of((100_000, 600), (2_000, 130))
+    rate, seconds, shorter = scale.of((100_000, 600, 180), (2_000, 130, 130))
     with tempfile.TemporaryDirectory(prefix="hamlet-bench-") as place:
         folder = Path(place)
         broker = Broker(folder / "broker")
         broker.start()
         try:
-            sent, watched = _streamed(broker, "ours", _ours(broker, folder), rate, seconds)
-            delays, batches = _delays(folder / "warehouse", sent), _batches(folder / "warehouse")
-            _check_ours(folder / "warehouse", sent)
-            base, base_watched = _streamed(broker, "base", _base(broker, folder), rate, seconds)
+            sent, watched = streamed(broker, "ours", our_stream(broker, folder), rate, seconds)
+            delays, batches = delays_of(folder / "warehouse", sent), batches_of(folder / "warehouse")
+            check_ours(folder / "warehouse", sent)
+            base, base_watched = streamed(broker, "base", _base(broker, folder), rate, shorter)
             _check_base(folder / "counts", base)
         finally:
             broker.kill()
@@ -127,7 +127,7 @@ def measure(scale: Scale, _: Subject) -> Finding:
         Claim("cost of an event / that of Spark's counting", cost / base_cost, at_most=COST),
         Claim("cost of an event", cost, unit="us of a processor"),
         Claim("cost of an event, Spark's counting", base_cost, unit="us of a processor"),
-        Claim("growth of memory / memory", _growth(*resident[1:]), at_most=GROWTH),
+        Claim("growth of memory / memory", growth_of(*resident[1:]), at_most=GROWTH),
         Claim("memory, mean", float(resident[2].mean()) / 1e6, unit="MB"),
         Claim("micro-batches", batches["batches"], unit=""),
         Claim("micro-batch, median", batches["seconds"], unit="s"),
@@ -142,7 +142,8 @@ def measure(scale: Scale, _: Subject) -> Finding:
     )
 
 
-def _ours(broker, folder: Path) -> list[str]:
+def our_stream(broker, folder: Path) -> list[str]:
+    """The command of a stream over the topic `ours` into folder/warehouse."""
     text = folder / "ten.hamlet"
     text.write_text(TEXT, "utf-8")
     command = [sys.executable, "-m", "pipelines.cli", "stream", str(text)]
@@ -154,7 +155,7 @@ def _base(broker, folder: Path) -> list[str]:
     return [sys.executable, "-m", "tests.benchmarks.topic_baseline", broker.servers, "base", str(folder)]
 
 
-def _streamed(broker, topic: str, command: list[str], rate: int, seconds: int) -> tuple[Sent, Watched]:
+def streamed(broker, topic: str, command: list[str], rate: int, seconds: int) -> tuple[Sent, Watched]:
     """Run a stream while its topic is filled."""
     broker.create(topic, PARTITIONS)
     time.sleep(2)
@@ -212,14 +213,14 @@ def _cost(sent: Sent, watched: Watched) -> float:
     return used / (sent.rate * (seconds[-1] - seconds[0])) * 1e6
 
 
-def _growth(seconds: np.ndarray, resident: np.ndarray) -> float:
+def growth_of(seconds: np.ndarray, resident: np.ndarray) -> float:
     """By how much of its mean the memory grows in what is measured, on the straight line through its second half."""
     half = len(seconds) // 2
     slope = np.polyfit(seconds[half:], resident[half:], 1)[0]
     return float(slope * (seconds[-1] - seconds[0]) / resident[half:].mean())
 
 
-def _delays(folder: Path, sent: Sent) -> list[float]:
+def delays_of(folder: Path, sent: Sent) -> list[float]:
     """Of each window, seconds from its end to the commit of its rows."""
     warehouse = Warehouse(folder)
     committed = {}
@@ -237,14 +238,15 @@ def _delays(folder: Path, sent: Sent) -> list[float]:
     return [committed[found[end]] - end for end in wanted]
 
 
-def _batches(folder: Path) -> dict[str, float]:
+def batches_of(folder: Path) -> dict[str, float]:
+    """How many micro-batches there were, their median in seconds, and the events that came too late for them."""
     metrics = [row for row in Warehouse(folder).rows("run_metrics").to_pylist() if row["step"] == "stream"]
     seconds = [row["value"] for row in metrics if row["metric"] == "seconds"]
     late = sum(row["value"] for row in metrics if row["metric"] == "late events")
     return {"batches": len(seconds), "seconds": float(np.median(seconds)), "late events": late}
 
 
-def _check_ours(folder: Path, sent: Sent) -> None:
+def check_ours(folder: Path, sent: Sent) -> None:
     """Every event is there once; the rows of some windows, spread over all, are those of `run`."""
     warehouse = Warehouse(folder)
     if warehouse.count("events") != sent.events:
