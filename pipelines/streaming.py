@@ -173,7 +173,7 @@ def advance(
     if batch.idle:
         return batch
     write_metrics(spark, warehouse, workload.name, run_id, (*metrics, *_metrics(batch, watermark)))
-    tidy(warehouse, warehouse.names(), since)
+    tidy(warehouse, since)
     return batch
 
 

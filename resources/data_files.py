@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -35,7 +35,8 @@ READ_AHEAD = {"fragment_readahead": 1, "batch_readahead": 2}
 """Of a scan that goes on batch by batch: it holds about a row group. Arrow's defaults read four files at once, and 16 batches."""
 MOST_ROWS = 1_000_000
 """That wait in memory for their file."""
-_STATISTICS = "delta.dataSkippingStatsColumns"
+STATISTICS = "delta.dataSkippingStatsColumns"
+"""The property with the columns whose extremes a table keeps."""
 _ROW = " row"
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -183,13 +184,13 @@ def statistics_of(file: pq.FileMetaData, names: Sequence[str]) -> dict[str, Any]
 
 def _asked(table: Table) -> Sequence[str]:
     """Columns that the table has statistics of."""
-    return dict(table.properties).get(_STATISTICS, "").split(",")
+    return dict(table.properties).get(STATISTICS, "").split(",")
 
 
 def _in_json(value: Any, *, up: bool = False) -> Any:
     """Times in milliseconds, which is what all readers know: rounded outwards, so that no row is left out."""
     if not isinstance(value, datetime):
-        return value
+        return value.isoformat() if isinstance(value, date) else value
     if up:
         value += timedelta(microseconds=-value.microsecond % 1000)
     return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

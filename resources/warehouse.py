@@ -8,7 +8,6 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -28,6 +27,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from resources.data_files import (
     NEW_FILES,
+    STATISTICS,
     FileWriter,
     add_actions,
     first_damaged,
@@ -69,12 +69,16 @@ milliseconds, and ingests have whole ones.
 """
 MOST_HERE = 100_000
 """Rows that pass this process instead of being written by Spark, which takes seconds for a few."""
+MOST_STATISTICS = 32
+"""Columns of which Delta keeps extremes where a table does not say of which."""
 MOST_COMMITS = 10
 """After a checkpoint: Spark writes one as often."""
 
 
 _listed: dict[str, tuple[tuple[object, int], tuple[DataFile, ...]]] = {}
 """By table: the version, by the identity of the table and its number, and its files."""
+_remembered: dict[str, dict[tuple[str, pa.Schema], tuple[dict[str, Any], ...]]] = {}
+"""By table: the rows of its data files, which never change, by path and columns."""
 
 
 def passed(write: str) -> None:
@@ -179,9 +183,14 @@ class Warehouse:
         """All rows of a table that grows row by row, as values that nobody may change: of data files that were read before,
         those from then. Raises as `rows`.
         """
-        schema = self.schema(table).remove_metadata()
+        schema, place = self.schema(table).remove_metadata(), self.path_of(table)
+        known, found = _remembered.get(place, {}), {}
         with self._damage_named(table):
-            return [row for file in self.files(table) for row in _rows_of(file.path, schema)]
+            for file in self.files(table):
+                key = file.path, schema
+                found[key] = known.get(key) or tuple(parquet([file.path], schema).to_table().to_pylist())
+        _remembered[place] = found
+        return [row for rows in found.values() for row in rows]
 
     def count_where(self, table: str, where: pc.Expression) -> int:
         """The number of such rows. Raises as `rows`."""
@@ -381,6 +390,10 @@ class Warehouse:
         """
         found = self.open(name)
         table, schema = _as_stored(name, found), pa.schema(found.schema().to_arrow()).remove_metadata()
+        live = {file.logged for file in self._files_of(name, found)}
+        groups = [group for group in groups if live.issuperset(file.logged for file in group)]
+        if not groups:  # another write came in between
+            return
         with self._commit_here("optimize", table) as said:
             written = []
             for group in groups:
@@ -600,13 +613,9 @@ def _as_stored(name: str, found: deltalake.DeltaTable) -> Table:
         Column(field.name, field.type, "") for field in pa.schema(found.schema().to_arrow()).remove_metadata()
     )
     told = found.metadata()
-    return Table(name, "", columns, tuple(told.partition_columns), tuple(told.configuration.items()))
-
-
-@lru_cache(10_000)
-def _rows_of(path: str, schema: pa.Schema) -> tuple[dict[str, Any], ...]:
-    """The rows of a data file without partition values; it never changes."""
-    return tuple(parquet([path], schema).to_table().to_pylist())
+    short = [one.name for one in columns if pa.types.is_integer(one.type) or pa.types.is_temporal(one.type)]
+    properties = {STATISTICS: ",".join(short[:MOST_STATISTICS]), **told.configuration}
+    return Table(name, "", columns, tuple(told.partition_columns), tuple(properties.items()))
 
 
 def frame_of(spark: SparkSession, rows: Sequence[dict[str, object]], table: Table) -> DataFrame:

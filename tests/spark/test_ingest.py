@@ -378,6 +378,22 @@ def test_constraints_of_others_and_much_text_are_for_spark(spark, warehouse, inb
     assert len(added) == 1
 
 
+def test_long_texts_and_many_bad_rows_are_for_spark(spark, warehouse, inbox, monkeypatch):
+    """Found out by the tasks, which leave the rest of their files then."""
+    bring(spark, warehouse, inbox)
+    added = written_by_tasks(monkeypatch)
+    (inbox / "long.csv").write_text(GOOD.replace("\n1,A,x", f"\n5,A,{'x' * (4 * writing.MOST_TEXT)}"))
+    assert bring(spark, warehouse, inbox).rows == 3
+    bad = "9,A,x,many\n" * (writing.MOST_REJECTED + 1)
+    (inbox / "bad.csv").unlink()
+    (inbox / "worse.csv").write_text(f"{GOOD}{bad}")
+    report = bring(spark, warehouse, inbox, types=(("v", "integer"),))
+    assert [(one.rows, one.rejected) for one in report.files] == [(3, writing.MOST_REJECTED + 1)]
+    assert added == []
+    assert stray_files(warehouse) == set()
+    assert warehouse.count("events_quarantine") > writing.MOST_REJECTED
+
+
 def test_an_event_without_what_every_event_has_is_written_by_no_task(spark, warehouse, inbox):
     """The constraints of the table hold for what tasks write, too."""
     bring(spark, warehouse, inbox)

@@ -350,6 +350,9 @@ def _written(
     if writer is None:
         return None, None
     written = Writing(writer, stored, layout, now).write(spark, files, options, needs.read)
+    if not written.whole:
+        writer.remove(written.files)
+        return None, None
     try:
         done, found = _told(written.counted, files, partial(options.judges, read=needs.read))
         columns = _columns(warehouse, options, needs, sifted, found)

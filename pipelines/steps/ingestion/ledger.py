@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -311,15 +310,17 @@ def _ingests_in(warehouse: Warehouse, table: str) -> frozenset[datetime]:
         return frozenset()
     files = warehouse.files(table)
     found: set[datetime | None] = {file.oldest for file in files if file.oldest == file.newest}
-    for file in files:
-        if file.oldest is None or file.oldest != file.newest:
-            found |= _ingests_of(file.path)
-    return frozenset(ingest for ingest in found if ingest is not None)
+    mixed = [file.path for file in files if file.oldest is None or file.oldest != file.newest]
+    known = _mixed.get(warehouse.path_of(table), {})
+    _mixed[warehouse.path_of(table)] = seen = {path: known.get(path) or _ingests_of(path) for path in mixed}
+    return frozenset(ingest for ingest in found.union(*seen.values()) if ingest is not None)
 
 
-@lru_cache(100_000)
+_mixed: dict[str, dict[str, frozenset[datetime | None]]] = {}
+"""By table: the ingests in data files that have rows of several; files never change, and are many after a while."""
+
+
 def _ingests_of(path: str) -> frozenset[datetime | None]:
-    """The ingests in a data file, which never changes."""
     rows = parquet([path], pa.schema([("ingested_at", tables.TIMESTAMP)]))
     found: set[datetime | None] = set()
     for batch in rows.to_batches(**READ_AHEAD):

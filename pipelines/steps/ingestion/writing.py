@@ -32,6 +32,13 @@ TASK_BYTES = 4 << 20
 PACKED = 4
 """Times that a Parquet file, or a packed one, is smaller than the same events as text."""
 
+MOST_REJECTED = 50_000
+"""Rows of a task that are no events: they pass the driver."""
+MOST_TEXT = 256
+"""Bytes of text of a row, on average: Spark hashes long texts faster."""
+MOST_WAITING = 128 << 20
+"""Bytes of events that wait in a task for their file."""
+
 _NEW = "new file"
 _COUNTED = pa.schema(
     [
@@ -50,8 +57,12 @@ _TOLD = pa.schema([*_COUNTED, (REJECTED, REJECTED_TYPE), (_NEW, pa.struct(list(N
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What tasks have written of files: rows of `_COUNTED`, of `NEW_FILES`, and rejected rows (source_file, `REJECTED`)."""
+    """What tasks have written of files: rows of `_COUNTED`, of `NEW_FILES`, and rejected rows (source_file, `REJECTED`).
 
+    Not `whole`: a task has met what Spark does better, and has left the rest.
+    """
+
+    whole: bool
     counted: list[dict[str, object]]
     files: pa.Table
     rejected: pa.Table
@@ -90,6 +101,9 @@ class Writing:
             for number in members:
                 for batch in parsed_batches(files, number, self.columns, options, read, observe=True):
                     yield from collected.take(batch)
+                    if collected.left:
+                        yield _told(1)
+                        return
                 yield from collected.contents(files[number].name)
             yield from collected.write()
 
@@ -101,6 +115,7 @@ class Writing:
         counted = told.filter(pc.invert(pc.or_(news, rejected))).select(_COUNTED.names)
         new = told.filter(news).column(_NEW).combine_chunks()
         return Written(
+            not counted.column("source_file").null_count,
             counted.to_pylist() + _rejections(told.filter(rejected)),
             pa.Table.from_arrays(new.flatten(), schema=NEW_FILES),
             told.filter(rejected).select(["source_file", REJECTED]),
@@ -124,6 +139,9 @@ class _Collected:
     how: Writing
     events: list[pa.Table] = field(default_factory=list)
     days: dict[date, Sums] = field(default_factory=dict)
+    rejected: int = 0
+    left: bool = False
+    """The task cannot go on."""
 
     def take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """A batch of `parse_files`, whose rows are of one kind: events are kept, all others told of."""
@@ -134,13 +152,21 @@ class _Collected:
             yield _told(1, source_file=batch.column("source_file"), seen=batch.column(SEEN))
         elif batch.column(REJECTED).null_count == 0:
             known = {"source_file": batch.column("source_file"), REJECTED: batch.column(REJECTED)}
+            self.rejected += batch.num_rows
+            self.left = self.rejected > MOST_REJECTED
             yield _told(batch.num_rows, **known)
+        elif _text_of(batch) > MOST_TEXT * batch.num_rows:
+            self.left = True
         else:
             events = self._placed(batch)
             for day, sums in day_sums(events, self.how.columns.names).items():
                 self.days[day] = self.days.get(day, Sums()) + sums
             self.events.append(events)
-            if sum(one.num_rows for one in self.events) >= MOST_ROWS:
+            rows, size = (
+                sum(values)
+                for values in zip(*((one.num_rows, one.nbytes) for one in self.events), strict=True)
+            )
+            if rows >= MOST_ROWS or size >= MOST_WAITING:
                 yield from self.write()
 
     def contents(self, name: str) -> Iterator[pa.RecordBatch]:
@@ -181,6 +207,12 @@ class _Collected:
             if events.column(column.name).null_count:
                 raise InvariantError(f"an event was read without its {column.name}", code="E916")
         return events
+
+
+def _text_of(batch: pa.RecordBatch) -> int:
+    """Bytes of text in its columns."""
+    texts = [column for column in batch.columns if column.type == pa.string()]
+    return sum(pc.sum(pc.binary_length(column)).as_py() or 0 for column in texts)
 
 
 def _told(count: int, **known: pa.Array) -> pa.RecordBatch:
