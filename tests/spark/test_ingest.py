@@ -378,12 +378,15 @@ def test_constraints_of_others_and_much_text_are_for_spark(spark, warehouse, inb
     assert len(added) == 1
 
 
-def test_long_texts_and_many_bad_rows_are_for_spark(spark, warehouse, inbox, monkeypatch):
+def test_long_texts_many_days_and_many_bad_rows_are_for_spark(spark, warehouse, inbox, monkeypatch):
     """Found out by the tasks, which leave the rest of their files then."""
     bring(spark, warehouse, inbox)
     added = written_by_tasks(monkeypatch)
     (inbox / "long.csv").write_text(GOOD.replace("\n1,A,x", f"\n5,A,{'x' * (4 * writing.MOST_TEXT)}"))
     assert bring(spark, warehouse, inbox).rows == 3
+    days = "".join(f"{86_400 * day},A,x,1\n" for day in range(writing.MOST_DAYS + 1))
+    (inbox / "days.csv").write_text(f"time,type,k,v\n{days}")
+    assert bring(spark, warehouse, inbox).rows == writing.MOST_DAYS + 1
     bad = "9,A,x,many\n" * (writing.MOST_REJECTED + 1)
     (inbox / "bad.csv").unlink()
     (inbox / "worse.csv").write_text(f"{GOOD}{bad}")

@@ -36,6 +36,8 @@ MOST_REJECTED = 50_000
 """Rows of a task that are no events: they pass the driver."""
 MOST_TEXT = 256
 """Bytes of text of a row, on average: Spark hashes long texts faster."""
+MOST_DAYS = 8
+"""Of the events of a file: each task has files of its own for each day, and there would be many."""
 MOST_WAITING = 128 << 20
 """Bytes of events that wait in a task for their file."""
 
@@ -161,6 +163,7 @@ class _Collected:
             events = self._placed(batch)
             for day, sums in day_sums(events, self.how.columns.names).items():
                 self.days[day] = self.days.get(day, Sums()) + sums
+            self.left = len(self.days) > MOST_DAYS
             self.events.append(events)
             rows, size = (
                 sum(values)
