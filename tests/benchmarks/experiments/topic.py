@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from hamlet_core import EventSchema, run
 from resources.warehouse import Warehouse
 from tests.benchmarks.answers import WrongAnswer, require_same_rows
+from tests.benchmarks.experiments.cores import all_cores
 from tests.benchmarks.machine import ROOT, say
 from tests.benchmarks.report import Claim, Finding
 from tests.benchmarks.scale import Scale
@@ -161,7 +162,7 @@ def streamed(broker, topic: str, command: list[str], rate: int, seconds: int) ->
     time.sleep(2)
     say(f"q: {topic}, {STARTING + seconds} s")
     arguments = [broker.servers, topic, str(rate), str(STARTING + seconds)]
-    with _running(command) as process, _looking(process) as watched:
+    with all_cores(), _running(command) as process, _looking(process) as watched:
         sender = subprocess.run(
             [sys.executable, "-m", "tests.benchmarks.topic_sender", *arguments],
             cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True,
