@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pipelines.reading import SourceFile
 
-PACKED = 4
-"""Times that a Parquet file, or a packed one, is smaller than the same events as text."""
-
 MANY_BYTES = 1 << 20
 """Files of so many bytes take longer to read than an import is felt."""
 
@@ -41,7 +38,7 @@ def expect_reading(events: str, warehouse: Path | str) -> None:
     machine. Who reads them says what is wrong with their places.
     """
     from hamlet_core.errors import HamletError
-    from pipelines.reading import is_packed, listing
+    from pipelines.reading import MORE_TEXT, listing, text_bytes
     from resources.spark import expect
     from resources.storage import Location
 
@@ -49,12 +46,9 @@ def expect_reading(events: str, warehouse: Path | str) -> None:
         folder = Location.of(warehouse).local
         if folder is None:
             return
-        given = sum(
-            file.size * (PACKED if file.name.endswith(".parquet") or is_packed(file.name) else 1)
-            for file in listing(events)
-        )
+        given = sum(text_bytes(file.name, file.size) for file in listing(events))
         stored = sum(file.stat().st_size for file in (folder / "events").rglob("*.parquet"))
-        expect(given + stored * PACKED)
+        expect(given + stored * MORE_TEXT)
 
 
 def load_engine(files: Sequence[SourceFile]) -> None:

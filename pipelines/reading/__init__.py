@@ -8,7 +8,7 @@ a schema of it (`infer_columns` is these three in one), `read_file` yields good 
 from pipelines.reading.all_rows import AllRows, FirstReading, read_all
 from pipelines.reading.columns import UTC, ColumnOptions, declaration
 from pipelines.reading.decision import about_texts, decide, explained, infer_columns
-from pipelines.reading.decoding import is_packed
+from pipelines.reading.decoding import MORE_TEXT, is_packed, text_bytes
 from pipelines.reading.duplicates import as_json, texts_of
 from pipelines.reading.evidence import Evidence, evidence, merge
 from pipelines.reading.headers import check_names
@@ -29,6 +29,7 @@ from pipelines.reading.sources import (
 )
 
 __all__ = [
+    "MORE_TEXT",
     "REJECTED_SCHEMA",
     "UTC",
     "AllRows",
@@ -60,5 +61,6 @@ __all__ = [
     "merge",
     "read_all",
     "read_file",
+    "text_bytes",
     "texts_of",
 ]

@@ -51,9 +51,8 @@ def tidy(warehouse: Warehouse, open_since: datetime) -> int:
 
 def _tidy(warehouse: Warehouse, name: str, open_since: datetime) -> int:
     found = warehouse.open(name)
-    plain = (
-        found.protocol().min_reader_version == 1
-    )  # else files have rows that are gone, or columns of other names
+    # In other tables files may have rows that are gone, or columns of other names.
+    plain = found.protocol().min_reader_version == 1
     if not plain or not (name in _OURS or tables.QUERY in found.metadata().configuration):
         return 0
     groups = crowded(warehouse.files(name), open_since)

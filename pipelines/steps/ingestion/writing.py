@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from hamlet_core.errors import InvariantError
-from pipelines.reading import ColumnOptions, Format, SourceFile, is_packed
+from pipelines.reading import ColumnOptions, SourceFile, text_bytes
 from pipelines.steps.ingestion.contents import Sums, day_sums
 from pipelines.steps.ingestion.parsing import FAULTS, REJECTED, REJECTED_TYPE, SEEN, parsed_batches
 from pipelines.steps.layout import Layout
@@ -29,9 +29,6 @@ MOST_BYTES = 256 << 20
 """Of text that is written like this: in more, tasks would each have many files."""
 TASK_BYTES = 4 << 20
 """Of text that is worth a task of its own."""
-PACKED = 4
-"""Times that a Parquet file, or a packed one, is smaller than the same events as text."""
-
 MOST_REJECTED = 50_000
 """Rows of a task that are no events: they pass the driver."""
 MOST_TEXT = 256
@@ -72,12 +69,8 @@ class Written:
 
 def can_write(files: Sequence[SourceFile], stored: pa.Schema) -> bool:
     """Whether tasks can write the events of these files into a table with these columns of sources."""
-    text = sum(_text(file) for file in files)
+    text = sum(text_bytes(file.name, file.size) for file in files)
     return text <= MOST_BYTES and all(one.type in HASHED for one in stored)
-
-
-def _text(file: SourceFile) -> int:
-    return file.size * (PACKED if file.format is Format.PARQUET or is_packed(file.path) else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +102,7 @@ class Writing:
                 yield from collected.contents(files[number].name)
             yield from collected.write()
 
-        sizes = [_text(file) for file in files]
+        sizes = [text_bytes(file.name, file.size) for file in files]
         tasks = max(1, min(spark.sparkContext.defaultParallelism, sum(sizes) // TASK_BYTES))
         told = run_tasks(spark, pack(sizes, tasks), work, from_arrow_schema(_TOLD)).toArrow()
         told = told.cast(_TOLD)

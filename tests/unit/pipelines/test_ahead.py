@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.ahead import PACKED, expect_reading, start_spark
+from pipelines.ahead import expect_reading, start_spark
+from pipelines.reading import MORE_TEXT
 from tests.conftest import ROOT
 
 
@@ -29,7 +30,7 @@ def test_files_and_stored_events_count_together(tmp_path: Path, told: list[int])
     (stored / "part.parquet").write_bytes(b"x" * 1000)
     (tmp_path / "wh" / "metrics.parquet").write_bytes(b"x" * 7)
     expect_reading(str(inbox), tmp_path / "wh")
-    assert told == [100 + 10 * PACKED, 100 + 1010 * PACKED]
+    assert told == [100 + 10 * MORE_TEXT, 100 + 1010 * MORE_TEXT]
 
 
 def test_nothing_is_said_of_what_is_not_known(tmp_path: Path, told: list[int]) -> None:
