@@ -30,7 +30,7 @@ def start_spark(events: str, warehouse: Path | str, *, lasting: bool = False) ->
 
     if not lasting:
         expect_reading(events, warehouse)
-    begin_session()
+    begin_session(lasting=lasting)
 
 
 def expect_reading(events: str, warehouse: Path | str) -> None:

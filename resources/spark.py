@@ -63,13 +63,14 @@ def spark_session(chosen: Environment | None = None) -> SparkSession:
         return _session(chosen or environment())
 
 
-def begin_session() -> None:
-    """Begin to start the session of this process in a thread; `spark_session` waits for it.
+def begin_session(*, lasting: bool = False) -> None:
+    """Begin to start the session of this process in a thread, for days if it is `lasting`; `spark_session` waits for it.
 
     Where Spark cannot start nothing is said here: `spark_session` finds the same, and says it.
     """
-    begun = threading.Event()
-    threading.Thread(target=_begin, args=(environment(), begun), name="spark", daemon=True).start()
+    chosen, begun = environment(), threading.Event()
+    chosen = chosen.lasting() if lasting else chosen
+    threading.Thread(target=_begin, args=(chosen, begun), name="spark", daemon=True).start()
     begun.wait()
 
 
@@ -192,6 +193,11 @@ def _ours(chosen: Environment) -> dict[str, str]:
         }
     return shared | {
         "spark.ui.enabled": "false",
+        # Without its pages nobody asks for what Spark keeps for them: a thousand plans and jobs, and a hundred thousand tasks.
+        "spark.ui.retainedJobs": "100",
+        "spark.ui.retainedStages": "100",
+        "spark.ui.retainedTasks": "10000",
+        "spark.sql.ui.retainedExecutions": "20",
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
         "spark.local.dir": scratch,

@@ -44,11 +44,11 @@ def test_what_goes_on_is_not_told_from_what_there_is_when_it_starts(
     tmp_path: Path, told: list[int], monkeypatch: pytest.MonkeyPatch, lasting: bool
 ) -> None:
     """A stream that begins with nothing would else be interpreted for ever, at a quarter of the speed."""
-    begun: list[list[int]] = []
-    monkeypatch.setattr("resources.spark.begin_session", lambda: begun.append([*told]))
+    begun: list[tuple[bool, list[int]]] = []
+    monkeypatch.setattr("resources.spark.begin_session", lambda lasting: begun.append((lasting, [*told])))
     (tmp_path / "a.csv").write_bytes(b"x")
     start_spark(str(tmp_path / "a.csv"), tmp_path / "wh", lasting=lasting)
-    assert begun == [[] if lasting else [1]]
+    assert begun == [(lasting, [] if lasting else [1])]
 
 
 def printed_by(program: str) -> str:

@@ -86,6 +86,13 @@ def test_a_brief_session_is_brief_once_and_never_on_a_cluster() -> None:
     assert cluster.brief() == cluster.small() == cluster
 
 
+def test_the_memory_of_a_session_that_goes_on_is_bounded_here_and_a_clusters_is_its_own() -> None:
+    local = environment("local")
+    assert "-XX:MaxNewSize=256m" in settings(local.lasting())["spark.driver.extraJavaOptions"].split()
+    assert "-XX:MaxNewSize" not in settings(local)["spark.driver.extraJavaOptions"]
+    assert replace(local, local=False).lasting().java_options == ()
+
+
 def test_what_a_user_sets_stands_above_what_a_small_session_does(tmp_path: Path) -> None:
     given = environment("local", write(tmp_path, "spark.sql.codegen.wholeStage true\n"))
     assert settings(given.small())["spark.sql.codegen.wholeStage"] == "true"
