@@ -229,22 +229,31 @@ def _give(
     began = tuple(plan.name for plan in workload.plans if plan.name not in kept)
     since = min((one.events_until for one in known.values()), default=None)
     _now("check events")
-    _require("events", check_new_events(spark, warehouse, expectations, since).outcomes)
-    if not warehouse.exists(tables.PLAN.name) or not warehouse.count(
-        tables.PLAN.name, workload=workload.name, workload_hash=workload.hash
-    ):
-        write_plan(spark, warehouse, workload, plan_rows(workload, run_id))
-    until = latest_ingest(warehouse)
-    assert until is not None  # noqa: S101 - there are events
-    forget_others(warehouse, workload.name, span)
-    if not began and not span.has_ends(
-        [(plan.within, plan.slide) for plan in workload.plans], settings.origin
-    ):
-        report = ExecuteReport(warehouse.version("events"), (), {plan.name: 0 for plan in workload.plans})
-        record(spark, warehouse, settings, kept, until=until, version=report.events_version, run_id=run_id)
-        return began, report
-    _now("compute aggregates")
-    report = recompute(spark, warehouse, settings, run_id)
+    with ThreadPoolExecutor(1) as beside:
+        checked = beside.submit(check_new_events, spark, warehouse, expectations, since)
+        if not warehouse.exists(tables.PLAN.name) or not warehouse.count(
+            tables.PLAN.name, workload=workload.name, workload_hash=workload.hash
+        ):
+            write_plan(spark, warehouse, workload, plan_rows(workload, run_id))
+        until = latest_ingest(warehouse)
+        assert until is not None  # noqa: S101 - there are events
+        ends = span.has_ends([(plan.within, plan.slide) for plan in workload.plans], settings.origin)
+        if not began and not ends:
+            _require("events", checked.result().outcomes)
+            forget_others(warehouse, workload.name, span)
+            report = ExecuteReport(warehouse.version("events"), (), {plan.name: 0 for plan in workload.plans})
+            record(
+                spark, warehouse, settings, kept, until=until, version=report.events_version, run_id=run_id
+            )
+            return began, report
+        _now("compute aggregates")
+        forget_others(warehouse, workload.name, span)
+        try:
+            report = recompute(spark, warehouse, settings, run_id)
+        except HamletError:
+            _require("events", checked.result().outcomes)  # they are why
+            raise
+        _require("events", checked.result().outcomes)
     _now("check results")
     sample = replace(settings.sample, size=min(settings.sample.size, SAMPLES))
     with ThreadPoolExecutor(1) as beside:

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hamlet_core.engines.hamlet.panes.maps import maps_fold
 from hamlet_core.engines.registry import DEFAULT_ENGINE, Options
 from hamlet_core.execution import Meaning, chain_of_panes, check_windows
 from hamlet_core.online.held import Held, Kinds
@@ -85,7 +86,5 @@ class Chains:
 
 
 def _has_chain(query: AnalysedQuery, spec: WindowSpec) -> bool:
-    """Whether the windows of a query overlap, and can be joined from panes: NOT and AND cannot."""
-    automaton = query.automaton
-    simple = not automaton.negations and automaton.sides == 1
-    return spec.slide < spec.within and simple and path_of(query) is Path.BURSTS
+    """Whether the windows of a query overlap, and can be joined from panes."""
+    return spec.slide < spec.within and path_of(query) is Path.BURSTS and maps_fold(query.automaton)

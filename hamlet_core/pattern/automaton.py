@@ -15,6 +15,9 @@ Gap: TypeAlias = frozenset[int]
 
 CLEAN: Gap = frozenset()
 
+START = -1
+"""Instead of a position: what may start a trend."""
+
 
 @dataclass(frozen=True, slots=True)
 class Position:

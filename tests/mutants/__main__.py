@@ -46,6 +46,7 @@ FIRST = {
     "engines/hamlet/planning.py": "test_optimizers.py",
     "engines/hamlet/program/equal_states.py": "test_optimizers.py",
     "engines/hamlet/bursts/layout.py": "test_optimizers.py",
+    "engines/hamlet/panes/": "test_pushed.py",
     "engines/hamlet/prefixes/": "test_matching.py",
     "template/steps.py": "test_trends.py",
 }

@@ -59,7 +59,8 @@ CLASSES, WHOLES, ENGINE = (
     "engines/hamlet/engine.py",
 )
 ARRIVAL, ASKED, HELD = "online/arrival.py", "online/asked.py", "online/held.py"
-CHAIN = "engines/hamlet/chains/chain.py"
+CHAIN, LAYERS_OF_CHAINS = "engines/hamlet/chains/chain.py", "engines/hamlet/chains/layers.py"
+MAPS = "engines/hamlet/panes/maps.py"
 
 FAULTS = (
     # --- streams
@@ -105,6 +106,24 @@ FAULTS = (
     ),
     Fault(
         "panes that came after the stacks were turned do not count", CHAIN, "there[panes.slot] = True", "pass"
+    ),
+    Fault(
+        "a pane with a negated event leaves what waited before it",
+        MAPS,
+        "(CLEAR if _gap(outline, goal) else COPY, target",
+        "(COPY, target",
+    ),
+    Fault(
+        "a pane without events empties what waits before NOT",
+        MAPS,
+        "if inlet == goal and part == 0 and",
+        "if goal == END and",
+    ),
+    Fault(
+        "of AND the left side alone counts",
+        LAYERS_OF_CHAINS,
+        "self.algebra.multiply(left, right)",
+        "left",
     ),
     # --- matching modes, and what is counted of trends and partitions
     Fault(

@@ -46,7 +46,7 @@ class Accumulator:
     weight: AttributeSum | None = None
     """Lattice: events bound to the alias multiply the total by their key; other events by 1."""
     instead: Automaton | None = None
-    """Fold this automaton over the query's positions instead of its own, and give out a total per position."""
+    """Fold this automaton over the query's positions instead of its own, and give out a total for each of its ends."""
     lane: int = 0
     """Of windows that overlap and are folded together: which of those that begin at different events."""
 
@@ -76,8 +76,8 @@ class Accumulator:
 
     @property
     def elements(self) -> int:
-        """Elements given out: one, or one per position."""
-        return 1 if self.instead is None else len(self.instead.positions)
+        """Elements given out: one, or one for each end."""
+        return 1 if self.instead is None else len(self.instead.ends)
 
 
 def number_accumulators(

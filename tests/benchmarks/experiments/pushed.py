@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -20,6 +21,7 @@ BATCH = 10_000
 TYPES = 6
 RUN, PUSHED = "run(), windows of a minute", "session, windows of a minute"
 HOUR, EVERY_MINUTE = "session, windows of an hour, {:,} keys", "session, the same every minute, {:,} keys"
+NEGATED, NEGATED_EVERY_MINUTE = "session, NOT, windows of an hour", "session, NOT, the same every minute"
 
 
 def measure(scale: Scale, subject: Subject) -> Finding:
@@ -43,10 +45,17 @@ def measure(scale: Scale, subject: Subject) -> Finding:
             contender(HOUR.format(keys), hour, slow),
             contender(EVERY_MINUTE.format(keys), sliding, slow),
         ]
+        if keys == few:
+            contenders += [
+                contender(NEGATED, negated(hour), slow),
+                contender(NEGATED_EVERY_MINUTE, negated(sliding), slow),
+            ]
     timed = interleaved(contenders, scale.rounds)
 
     def of_tumbling(keys: int) -> float:
         return timed[EVERY_MINUTE.format(keys)].median / timed[HOUR.format(keys)].median
+
+    of_negated = timed[NEGATED_EVERY_MINUTE].median / timed[NEGATED].median
 
     return Finding(
         "r",
@@ -56,6 +65,7 @@ def measure(scale: Scale, subject: Subject) -> Finding:
             Claim("run() / session", timed[RUN].median / timed[PUSHED].median, at_least=OF_RUN),
             Claim(f"session: 1 h SLIDE 1 min / 1 h, {few:,} keys", of_tumbling(few), at_most=OF_TUMBLING),
             Claim(f"session: 1 h SLIDE 1 min / 1 h, {many:,} keys", of_tumbling(many), at_most=OF_TUMBLING),
+            Claim(f"session: 1 h SLIDE 1 min / 1 h, NOT, {few:,} keys", of_negated, at_most=OF_TUMBLING),
         ),
         (
             f"Of {many:,} keys each has {events * 60 / seconds / many:.3g} events in a minute, which is a pane.",
@@ -85,6 +95,11 @@ def workload(queries: int, window: str) -> str:
         f"WHERE [key] WITHIN {window}"
         for number in range(queries)
     )
+
+
+def negated(text: str) -> str:
+    """The same queries, each without events of a third type between its first and its second."""
+    return re.sub(r" a, T(\d)", lambda found: f" a, NOT T{(int(found[1]) + 2) % TYPES} c, T{found[1]}", text)
 
 
 def pushed(text: str, table: pa.Table, batch: int, engine: str) -> Callable[[], pa.Table]:

@@ -39,7 +39,7 @@ from hamlet_core.engines.hamlet.bursts.tables import (
 )
 from hamlet_core.engines.hamlet.input.frame import Predicates
 from hamlet_core.engines.hamlet.jit.packed import Rows, rows, rows_by, table
-from hamlet_core.pattern.automaton import Automaton
+from hamlet_core.pattern.automaton import START, Automaton
 from hamlet_core.sharing.options import Sharing
 
 
@@ -257,18 +257,19 @@ def _accumulator_tables(layout: Layout) -> dict[str, Any]:
     for place, accumulator in enumerate(layout.accumulators):
         automaton = accumulator.automaton
         first = len(ends)
-        for end in automaton.ends:
-            counts = layout.addresses(place, end.position, end.gap, 0)
+        for number, end in enumerate(automaton.ends):
+            ended = None if end.position == START else end.position
+            counts = layout.addresses(place, ended, end.gap, 0)
             if automaton.sides > 1:
                 ends += [(count, automaton.positions[end.position].side) for count in counts]
                 continue
-            element = end.position if accumulator.elements > 1 else 0
+            element = number if accumulator.instead is not None else 0
             for component in range(accumulator.width):
                 target = out + element * accumulator.width + component
-                numbers = layout.addresses(place, end.position, end.gap, component)
+                numbers = layout.addresses(place, ended, end.gap, component)
                 finish += [
-                    (layout.windows[place], count, number, target)
-                    for count, number in zip(counts, numbers, strict=True)
+                    (layout.windows[place], count, address, target)
+                    for count, address in zip(counts, numbers, strict=True)
                 ]
         if automaton.sides > 1:
             sided.append((layout.windows[place], out, first, len(ends)))

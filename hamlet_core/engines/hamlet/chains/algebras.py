@@ -13,7 +13,17 @@ from hamlet_core.algebra.arithmetic import PRIME
 from hamlet_core.engines.hamlet.arithmetics import Scaled
 from hamlet_core.engines.hamlet.numbers.arenas import ABSENT, NEUTRAL, ZERO_EXPONENT, ScaledNumbers
 from hamlet_core.engines.hamlet.panes.kernel import walk_steps
-from hamlet_core.engines.hamlet.panes.maps import ADD_LEFT, ADD_RIGHT, COPY, COUNT, KIND, LEFT, RIGHT, TARGET
+from hamlet_core.engines.hamlet.panes.maps import (
+    ADD_LEFT,
+    ADD_RIGHT,
+    CLEAR,
+    COPY,
+    COUNT,
+    KIND,
+    LEFT,
+    RIGHT,
+    TARGET,
+)
 
 Lanes: TypeAlias = tuple[Any, ...]
 Shape: TypeAlias = tuple[int, ...]
@@ -58,6 +68,8 @@ class _Walking:
                 for place, region in ((TARGET, found), (LEFT, left), (RIGHT, right))
             )
             kind = step[KIND]
+            if kind == CLEAR:
+                continue  # there is nothing yet
             if kind == COPY:
                 put(into, one)
             elif kind == ADD_LEFT:

@@ -265,10 +265,7 @@ class Chain:
 
     def _nothing(self, count: int = 0) -> State:
         """Matrices of panes without events, of so many partitions."""
-        return {
-            kind: layer.algebra.zeros((layer.program.matrix, count))
-            for kind, layer in self.layers.by_kind.items()
-        }
+        return {kind: layer.nothing(count) for kind, layer in self.layers.by_kind.items()}
 
     def _states(self, count: int) -> State:
         return {kind: layer.first_state(count) for kind, layer in self.layers.by_kind.items()}

@@ -54,6 +54,8 @@ class Layer:
     program: PaneProgram
     results: list[list[int]]
     """By accumulator and component: its number among the totals of a window."""
+    sides: tuple[list[int], list[int]]
+    """Numbers of the left sides of AND, and of the right ones: trends are pairs."""
 
     @classmethod
     def of(cls, algebra: LaneAlgebra, accumulators: Sequence[Accumulator]) -> Layer:
@@ -66,7 +68,15 @@ class Layer:
                 own.append(list(range(first, first + size)))
                 first += size
             totals.append(own)
-        return cls(algebra, *compile_panes([outline(one) for one in accumulators], totals))
+        program, results = compile_panes([outline(one) for one in accumulators], totals)
+        pairs = [own for one, own in zip(accumulators, results, strict=True) if one.automaton.sides > 1]
+        sides = [left for left, _ in pairs], [right for _, right in pairs]
+        return cls(
+            algebra,
+            program,
+            [own[: one.width] for one, own in zip(accumulators, results, strict=True)],
+            sides,
+        )
 
     def matrix(self, numbers: Lanes) -> Lanes:
         """The matrices of panes from the totals of the bases."""
@@ -90,14 +100,24 @@ class Layer:
 
     def leave(self, state: Lanes, matrix: Lanes) -> Lanes:
         """The totals of windows that begin with panes of a state, and end with those of a matrix."""
-        return self.algebra.walk(self.program.leave, self.program.out_width, state, matrix)
+        totals = self.algebra.walk(self.program.leave, self.program.out_width, state, matrix)
+        left, right = (tuple(one[side] for one in totals) for side in self.sides)
+        for one, paired in zip(totals, self.algebra.multiply(left, right), strict=True):
+            one[self.sides[0]] = paired
+        return totals
 
     def first_state(self, count: int) -> Lanes:
         """Of windows that have just begun."""
-        found = self.algebra.zeros((self.program.state, count))
-        begun = self.algebra.ones((len(self.program.ones), count))
-        for one, own in zip(found, begun, strict=True):
-            one[self.program.ones] = own
+        return self._with_ones(self.program.state, self.program.ones, count)
+
+    def nothing(self, count: int) -> Lanes:
+        """The matrices of panes without events."""
+        return self._with_ones(self.program.matrix, self.program.stays, count)
+
+    def _with_ones(self, size: int, places: Any, count: int) -> Lanes:
+        found = self.algebra.zeros((size, count))
+        for one, own in zip(found, self.algebra.ones((len(places), count)), strict=True):
+            one[places] = own
         return found
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from hamlet_core.engines.hamlet.bursts.kernel import fold_range
-from hamlet_core.engines.hamlet.bursts.packing import ALL_NUMBERS, AT_START
+from hamlet_core.engines.hamlet.bursts.negation import forget
+from hamlet_core.engines.hamlet.bursts.packing import ALL_NUMBERS
 from hamlet_core.engines.hamlet.bursts.state import Negations, Windows
+from hamlet_core.engines.hamlet.bursts.windows import open_slot
 from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_part
-from hamlet_core.engines.hamlet.jit.packed import Packed, get
+from hamlet_core.engines.hamlet.jit.packed import Packed
 from hamlet_core.engines.hamlet.numbers.arenas import Arena, Values
 from hamlet_core.engines.hamlet.numbers.scaled_vectors import (
     add_gathered_lanes,
@@ -27,6 +29,7 @@ from hamlet_core.engines.hamlet.numbers.semiring import one
 from hamlet_core.engines.hamlet.panes.maps import (
     ADD_LEFT,
     ADD_RIGHT,
+    CLEAR,
     COPY,
     COUNT,
     KIND,
@@ -82,6 +85,8 @@ def _do(arena: Arena, steps: Any, target: int, left: int, right: int) -> None:
             add_lanes(arena, to, one_of, count)
         elif kind == ADD_RIGHT:
             add_lanes(arena, to, other, count)
+        elif kind == CLEAR:
+            zero_lanes(arena, to, count)
         else:
             add_product_lanes(arena, to, one_of, other, count)
 
@@ -102,7 +107,6 @@ def _take(arena: Arena, program: Packed, joins: PaneProgram, regions: Regions, p
         into, first, count = joins.more[place, 0], joins.more[place, 1], joins.more[place, 2]
         add_gathered_lanes(arena, target + into, base, joins.gather, first, count)
     zero_lanes(arena, base, program[ALL_NUMBERS])
-    one(arena, base + get(program, AT_START, 0))
 
 
 @compiled_part
@@ -166,12 +170,14 @@ def fold_windows_by_panes(  # noqa: PLR0917 - the whole task; compiled code take
     """
     for place in range(joins.ones.shape[0]):
         one(arena, regions.first_state + joins.ones[place])
-    one(arena, regions.bursts + get(program, AT_START, 0))
     bursts = folded = 0
     for job in range(tasks.row.shape[0]):
         begun, end = tasks.window_first[job], tasks.window_last[job]
         while queue[TAKEN] < end:
             pane = queue[TAKEN]
+            forget(negations)
+            begun_at = events.time[tasks.first[pane]]
+            open_slot(arena, regions.bursts, program, windows.opened, 0, 0, begun_at)
             more, events_more = fold_range(
                 arena,
                 regions.bursts,

@@ -24,7 +24,9 @@ def joining(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sliding, "JOIN", 0.0)
 
 
-def events(count: int, *, seed: int = 1, gap: int = 1, keys: int = 3, first: int = 0) -> pa.Table:
+def events(
+    count: int, *, seed: int = 1, gap: int = 1, keys: int = 3, first: int = 0, types: str = "AB"
+) -> pa.Table:
     """Events of A and B about `gap` apart, with values that are NULL now and then."""
     draw = Random(seed)
     times = sorted(draw.randrange(first, first + count * gap) for _ in range(count))
@@ -35,7 +37,7 @@ def events(count: int, *, seed: int = 1, gap: int = 1, keys: int = 3, first: int
     return pa.table(
         {
             "time": pa.array(times, pa.int64()),
-            "type": [draw.choice("AB") for _ in times],
+            "type": [draw.choice(types) for _ in times],
             "key": pa.array(some(list(range(keys))), pa.int64()),
             "g": pa.array(some(["x", "y"]), pa.string()),
             "v": pa.array(some([-4, 0, 7]), pa.int64()),
@@ -59,6 +61,37 @@ def test_the_rows_are_those_of_a_run(text: str, window: str) -> None:
     rows, session = answered(asked, table, arithmetic="exact")
     assert rows == hamlet_core.run(asked, table, arithmetic="exact")
     assert session.stats().folded_events <= len(table)
+
+
+NEGATED = {
+    "between": "RETURN COUNT(*), SUM(b.v), MIN(b.v) PATTERN SEQ(A a, NOT C c, B b+)",
+    "first": "RETURN COUNT(*), AVG(b.w), MAX(a.v) PATTERN SEQ(NOT C c, A a+, B b)",
+    "last": "RETURN COUNT(*), SUM(a.v), MIN(a.v) PATTERN SEQ(A a, B b+, NOT C c)",
+    "last, of two": "RETURN COUNT(*), COUNT(b) PATTERN SEQ(A a+, B b, NOT (C c OR D d))",
+    "between rounds": "RETURN COUNT(*), SUM(b.v) PATTERN SEQ(A a, NOT C c, B b)+",
+    "by a condition": "RETURN COUNT(*), SUM(b.v) PATTERN SEQ(A a, NOT C c, B b+) WHERE c.v > 0 AND [key]",
+    "in several places": "RETURN COUNT(*), SUM(b.v) PATTERN SEQ(NOT D d, A a, NOT C c, B b+, NOT D e)",
+    "and": "RETURN COUNT(*) PATTERN (SEQ(A a, B b+) AND C c+) GROUP-BY g",
+    "and, negated": "RETURN COUNT(*) PATTERN (SEQ(A a, NOT D d, B b+) AND SEQ(C c+, NOT D e)) WHERE [key]",
+}
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "modular"])
+@pytest.mark.parametrize("window", ["10 s SLIDE 1 s", "12 s SLIDE 5 s", "40 s SLIDE 3 s"])
+@pytest.mark.parametrize("text", NEGATED.values(), ids=NEGATED)
+def test_not_and_and_are_joined_from_panes(text: str, window: str, arithmetic: str) -> None:
+    table, asked = events(200, types="AABBBCD"), f"{text} WITHIN {window}"
+    rows, session = answered(asked, table, arithmetic=arithmetic)
+    assert rows == hamlet_core.run(asked, table, arithmetic=arithmetic)
+    assert 0 < session.stats().folded_events <= len(table)
+
+
+def test_what_a_negated_match_of_several_events_covers_is_folded_again() -> None:
+    asked = "RETURN COUNT(*) PATTERN SEQ(A a, NOT SEQ(C c, D d), B b+) WITHIN 12 s SLIDE 1 s"
+    table = events(200, types="AABBBCD")
+    rows, session = answered(asked, table, arithmetic="exact")
+    assert rows == hamlet_core.run(asked, table, arithmetic="exact")
+    assert session.stats().folded_events > 2 * len(table)
 
 
 def test_several_queries_and_windows_go_together() -> None:
