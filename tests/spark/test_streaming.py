@@ -21,6 +21,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from hamlet_core.errors import HamletError
 from pipelines import streaming
 from pipelines.checks import rows as rows_module
 from pipelines.checks.events import check_events
@@ -518,7 +519,11 @@ def test_rows_that_are_wrong_stop_the_stream_and_are_not_published(
     assert published(one.warehouse) == one.final()
 
 
-def test_events_that_are_not_those_of_the_files_stop_the_stream(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("computing", ["goes on", "fails"])
+def test_events_that_are_not_those_of_the_files_stop_the_stream(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, computing: str
+) -> None:
+    """They are checked while aggregates are computed, and are told where these fail, too."""
     one = arriving(tmp_path, 2, rows=120)
     one.bring(0)
     advance(spark, one.settings, LATENESS)
@@ -531,6 +536,12 @@ def test_events_that_are_not_those_of_the_files_stop_the_stream(spark: SparkSess
     )
     first = min(one.parts[1]["time"].to_pylist())
     one.warehouse.delete(spark, "events", f"event_time = timestamp_seconds({first})")
+
+    def failing(*_: object) -> ExecuteReport:
+        raise HamletError("something of these events", code="E502")
+
+    if computing == "fails":
+        monkeypatch.setattr(streaming, "recompute", failing)
     for _ in range(2):
         with pytest.raises(RedCheck, match=r"E552.*expectations on events are broken: rows add up"):
             advance(spark, one.settings, LATENESS)
