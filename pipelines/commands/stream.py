@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import time
 from collections import Counter
@@ -132,11 +133,21 @@ def stream(
                     break
                 LOG.log(GOING_ON, "")  # nothing is going on
                 time.sleep(max(0.0, every.total_seconds() - (time.monotonic() - begun)))
+            forget_cycles()
             settings = changing.look()
     assert found is not None  # noqa: S101 - what keeps the only micro-batch from beginning raises
     for plan in settings.workload.plans:
         click.echo(f"{plan.name}: {rows[plan.name]:,} rows")
     click.echo(f"{found.up_to} in {warehouse.rstrip('/')}/trend_aggregates after {seconds:.1f} s.")
+
+
+def forget_cycles() -> None:
+    """Free what a micro-batch has left behind, and what Java keeps for it: expectations and plans refer to one another, and Python
+    would look for such things the more rarely, the more it has loaded. What was there at the first time is never looked at again.
+    """
+    gc.collect()
+    if not gc.get_freeze_count():
+        gc.freeze()
 
 
 @dataclass(slots=True)

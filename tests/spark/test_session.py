@@ -6,12 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 from deltalake import DeltaTable
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from resources.environments import environment
 from resources.spark import ROW_GROUP_BYTES, settings, spark_session
+from resources.warehouse import values
 
 ROUND_TRIP = """
 import sys
@@ -74,9 +77,9 @@ def test_a_table_has_reader_version_1(spark: SparkSession, tmp_path: Path) -> No
 
 
 def test_a_large_file_has_several_row_groups(spark: SparkSession, tmp_path: Path) -> None:
-    spark.range(6_000_000).coalesce(1).selectExpr("rand(1) AS x").write.format("delta").save(
-        str(tmp_path / "table")
-    )
+    random = np.random.default_rng(1)
+    rows = pa.table({"x": [random.bytes(1_000) for _ in range(50_000)]})
+    values(spark, rows).coalesce(1).write.format("delta").save(str(tmp_path / "table"))
     (file,) = (tmp_path / "table").glob("*.parquet")
     found = parquet.read_metadata(file)
     sizes = [found.row_group(number).total_byte_size for number in range(found.num_row_groups)]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import logging
+import weakref
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from pyspark.errors import PySparkException
 
 from hamlet_core.errors import HamletError, StreamError
+from pipelines.commands import stream as command
 from pipelines.commands.stream import TRIES, Trying
 from pipelines.streaming import MicroBatch
 
@@ -83,3 +88,39 @@ def test_what_fails_because_the_stream_is_told_to_end_is_not_tried_again(
     monkeypatch.setattr("pipelines.commands.stream.heard", lambda: True)
     with pytest.raises(PySparkException):
         Trying(str(tmp_path), once=False).one(Failing(killed()))
+
+
+class Cycle:
+    """Refers to itself, as what belongs to one expectation or plan does in the end."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_what_micro_batches_leave_behind_is_freed_after_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Java keeps a plan as long as Python has a word of it."""
+    left: list[weakref.ref[Cycle]] = []
+    alive: list[int] = []
+
+    def micro_batch(*_: object, **__: object) -> MicroBatch:
+        alive.append(sum(one() is not None for one in left))
+        if len(alive) == 4:
+            raise SystemExit
+        left.append(weakref.ref(Cycle()))
+        return DONE
+
+    monkeypatch.setattr(command, "_micro_batch", micro_batch)
+    monkeypatch.setattr(command, "on_spark", lambda *_, **__: contextlib.nullcontext())
+    monkeypatch.setattr("pipelines.ahead.load_checks_and_engines", lambda: None)
+    (tmp_path / "q.hamlet").write_text("RETURN COUNT(*) PATTERN A+ WITHIN 1 min")
+    (tmp_path / "a.csv").write_text("time,type\n1,A\n")
+    arguments = [f"{tmp_path}/q.hamlet", "--source", f"{tmp_path}/a.csv", "--warehouse", f"{tmp_path}/w"]
+    gc.disable()
+    try:
+        CliRunner().invoke(command.stream, [*arguments, "--trigger", "0 s"], catch_exceptions=False)
+    finally:
+        gc.enable()
+        gc.unfreeze()
+    assert alive == [0, 0, 0, 0]
