@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,16 +36,55 @@ class Damage:
     needless: tuple[Path, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A table as it was opened last; others may go on with it, so it may have come to a later version since."""
+
+    table: deltalake.DeltaTable
+    stamp: tuple[int, ...] | None
+    """Of its log then."""
+
+
+_opened: dict[Path, _Opened] = {}
+"""By folder. A stream looks at its tables a hundred times for a micro-batch, and their logs have a thousand files in an hour."""
+
+
 def is_table(place: Location) -> bool:
     """Is there a Delta table?"""
-    if place.local is not None and not (place.local / "_delta_log").is_dir():
+    if place.local is None:
+        return deltalake.DeltaTable.is_deltatable(place.address, place.storage_options())
+    try:
+        with os.scandir(place.local / "_delta_log") as files:  # delta-rs would look at all of them
+            return any(_COMMIT.fullmatch(file.name) or _CHECKPOINT.fullmatch(file.name) for file in files)
+    except (FileNotFoundError, NotADirectoryError):
         return False
-    return deltalake.DeltaTable.is_deltatable(place.address, place.storage_options())
 
 
 def opened(place: Location, version: int | None = None) -> deltalake.DeltaTable:
     """A table through delta-rs; WarehouseError (E516) where a file of its log is damaged."""
     folder = place.local
+    if folder is None or version is not None:
+        return _open(place, folder, version)
+    known = _opened.get(folder)
+    if known is None or known.stamp is None or known.stamp != _stamp(folder / "_delta_log", known.table):
+        found = _open(place, folder, None)
+        known = _opened[folder] = _Opened(found, _stamp(folder / "_delta_log", found))
+    return known.table
+
+
+def _stamp(log: Path, found: deltalake.DeltaTable) -> tuple[int, ...] | None:
+    """What tells a log from what it was, however it was changed; None where a later version is there already."""
+    version = found.version()
+    try:
+        there = [one.stat() for one in (log, log / f"{version:020}.json")]
+    except OSError:
+        return None
+    if (log / f"{version + 1:020}.json").exists():
+        return None
+    return (version, *(part for one in there for part in (one.st_ino, one.st_size, one.st_mtime_ns)))
+
+
+def _open(place: Location, folder: Path | None, version: int | None) -> deltalake.DeltaTable:
     try:
         found = deltalake.DeltaTable(place.address, version=version, storage_options=place.storage_options())
     except DeltaError as failure:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import unquote
 
 import deltalake
@@ -77,8 +77,10 @@ MOST_COMMITS = 10
 
 _listed: dict[str, tuple[tuple[object, int], tuple[DataFile, ...]]] = {}
 """By table: the version, by the identity of the table and its number, and its files."""
-_remembered: dict[str, dict[tuple[str, pa.Schema], tuple[dict[str, Any], ...]]] = {}
-"""By table: the rows of its data files, which never change, by path and columns."""
+Rows: TypeAlias = tuple[dict[str, Any], ...]
+Made = TypeVar("Made")
+_remembered: dict[str, dict[tuple[str, pa.Schema], dict[Callable[[Rows], Any], Any]]] = {}
+"""By table: what was made of the rows of its data files, which never change, by path and columns."""
 
 
 def passed(write: str) -> None:
@@ -183,14 +185,22 @@ class Warehouse:
         """All rows of a table that grows row by row, as values that nobody may change: of data files that were read before,
         those from then. Raises as `rows`.
         """
+        return [row for rows in self.remembered_as(table, tuple) for row in rows]
+
+    def remembered_as(self, table: str, made: Callable[[Rows], Made]) -> list[Made]:
+        """What is made of the rows of each data file of such a table, once for each file; nobody may change it. Raises as `rows`."""
         schema, place = self.schema(table).remove_metadata(), self.path_of(table)
         known, found = _remembered.get(place, {}), {}
         with self._damage_named(table):
             for file in self.files(table):
                 key = file.path, schema
-                found[key] = known.get(key) or tuple(parquet([file.path], schema).to_table().to_pylist())
+                found[key] = own = known.get(key, {})
+                if tuple not in own:
+                    own[tuple] = tuple(parquet([file.path], schema).to_table().to_pylist())
+                if made not in own:
+                    own[made] = made(own[tuple])
         _remembered[place] = found
-        return [row for rows in found.values() for row in rows]
+        return [own[made] for own in found.values()]
 
     def count_where(self, table: str, where: pc.Expression) -> int:
         """The number of such rows. Raises as `rows`."""

@@ -29,7 +29,7 @@ from resources import tables
 from resources.data_files import READ_AHEAD, parquet
 from resources.sql import equal_values, standard_literal
 from resources.tables import COMPUTED_PARTITIONS
-from resources.warehouse import Warehouse
+from resources.warehouse import Rows, Warehouse
 
 DAY = 86_400_000_000
 """Microseconds."""
@@ -166,9 +166,13 @@ def latest_ingest(warehouse: Warehouse) -> datetime | None:
     """The last complete ingest; None before the first."""
     if not warehouse.exists(tables.LEDGER.name):
         return None
-    ingests = warehouse.rows(tables.LEDGER.name, ["ingested_at"]).column(0)
-    latest: datetime | None = pc.max(ingests).as_py()
-    return latest
+    newest = warehouse.remembered_as(tables.LEDGER.name, _newest)
+    return max((one for one in newest if one is not None), default=None)
+
+
+def _newest(rows: Rows) -> datetime | None:
+    """The last of these entries of the ledger."""
+    return max((row["ingested_at"] for row in rows), default=None)
 
 
 def windows_with(

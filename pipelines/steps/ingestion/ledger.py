@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +16,7 @@ from resources import tables
 from resources.data_files import READ_AHEAD, parquet
 from resources.sql import literal, standard_literal
 from resources.storage import ListedFile
-from resources.warehouse import Warehouse
+from resources.warehouse import Rows, Warehouse
 
 INGEST = "hamlet.ingest"
 """The application under which ingests write to `events` and `events_quarantine`, each with its milliseconds as number.
@@ -32,6 +32,7 @@ SETTLED = timedelta(seconds=5)
 stores and of this machine differ, and some tell whole seconds. Before it is ingested, one that was changed more lately
 may still be being written.
 """
+Value = TypeVar("Value")
 _TICK = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WRITTEN = ("events", tables.QUARANTINE.name)
@@ -140,15 +141,14 @@ class Ledger:
         written = [name for name in _WRITTEN if warehouse.exists(name)]
         begun = [warehouse.last_number(name, INGEST) for name in written]
         known = warehouse.exists(tables.LEDGER.name)
-        rows = warehouse.remembered(tables.LEDGER.name) if known else []
-        by_content = sorted(rows, key=lambda row: row["rows"] + row["rejected"] > 0)
+        parts = warehouse.remembered_as(tables.LEDGER.name, _Part.of) if known else []
         return cls(
-            {row["fingerprint"]: row["source_file"] for row in by_content},
-            {row["path"]: row["fingerprint"] for row in rows},
-            frozenset(row["ingested_at"] for row in rows),
+            _joined([*(part.empty for part in parts), *(part.names for part in parts)]),
+            _joined(part.fingerprints for part in parts),
+            frozenset().union(*(part.ingests for part in parts)),
             frozenset(_EPOCH + number * _TICK for number in begun if number is not None),
-            {row["path"]: _seen(row) for row in rows},
-            tuple(Replaced(row["path"], **_old(row["replaces"])) for row in rows if row.get("replaces")),
+            _joined(part.seen for part in parts),
+            tuple(one for part in parts for one in part.unfinished),
         )
 
     def known(self, file: ListedFile) -> str | None:
@@ -174,7 +174,8 @@ class Ledger:
         Delta keeps the statistics by which killed ingests are found in milliseconds.
         """
         rounded = now.astimezone(UTC).replace(microsecond=now.microsecond // 1000 * 1000)
-        return max([rounded, *(ingest + _TICK for ingest in self.ingests | self.begun)])
+        last = max(self.ingests | self.begun, default=_EPOCH)
+        return max(rounded, last + _TICK)
 
     def unread(self, files: Sequence[SourceFile]) -> tuple[SourceFile, ...]:
         """The files with content that is not in."""
@@ -245,6 +246,38 @@ class Ledger:
             return True
         grown = seen.size is not None and file.size > seen.size
         return grown and first(file.path, seen.size or 0) == self.fingerprints[file.path]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What a data file of the ledger says: as `Ledger`, and of `names` those without content apart."""
+
+    empty: dict[str, str]
+    names: dict[str, str]
+    fingerprints: dict[str, str]
+    ingests: frozenset[datetime]
+    seen: dict[str, Seen]
+    unfinished: tuple[Replaced, ...]
+
+    @classmethod
+    def of(cls, rows: Rows) -> _Part:
+        """From its rows."""
+        return cls(
+            {row["fingerprint"]: row["source_file"] for row in rows if not row["rows"] + row["rejected"]},
+            {row["fingerprint"]: row["source_file"] for row in rows if row["rows"] + row["rejected"]},
+            {row["path"]: row["fingerprint"] for row in rows},
+            frozenset(row["ingested_at"] for row in rows),
+            {row["path"]: _seen(row) for row in rows},
+            tuple(Replaced(row["path"], **_old(row["replaces"])) for row in rows if row.get("replaces")),
+        )
+
+
+def _joined(parts: Iterable[dict[str, Value]]) -> dict[str, Value]:
+    """All of them, the later ones above."""
+    found: dict[str, Value] = {}
+    for part in parts:
+        found.update(part)
+    return found
 
 
 def _seen(row: Mapping[str, Any]) -> Seen:

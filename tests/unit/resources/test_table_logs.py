@@ -10,9 +10,10 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 import pytest
+from deltalake.exceptions import DeltaError
 
 from pipelines.steps.execution.computed import Computed, forget_without_results
-from resources import tables
+from resources import table_logs, tables
 from resources.table_logs import find_damage
 from resources.warehouse import Warehouse, WarehouseError
 
@@ -48,6 +49,11 @@ def emptied(path: Path) -> None:
     path.write_bytes(b"")
 
 
+def new_process() -> None:
+    """One that has the table open goes on with what it has read, whatever is written into its older commits."""
+    table_logs._opened.clear()
+
+
 @pytest.mark.parametrize(
     ("file", "harm", "checkpoint"),
     [
@@ -68,6 +74,7 @@ def test_a_commit_that_is_not_whole_is_named(
     assert find_damage(log) is None
     assert rows(tmp_path) == [0, 1, 2, 3, 4, 5]
     harm(log / file)
+    new_process()
     with pytest.raises(WarehouseError) as caught:
         rows(tmp_path)
     assert caught.value.code == "E516"
@@ -108,6 +115,7 @@ def test_a_checkpoint_whose_commits_are_gone_is_not_called_needless(tmp_path: Pa
     (log / commit(1)).unlink()
     assert rows(tmp_path, "mine") == [0, 1, 2, 3, 4, 5]
     cut(log / CHECKPOINT)
+    new_process()
     with pytest.raises(WarehouseError, match=r"checkpoint\.parquet is cut off") as caught:
         rows(tmp_path, "mine")
     assert caught.value.hint == "bring it back from a copy, or move the folder away"
@@ -172,3 +180,62 @@ def test_something_else_where_a_table_belongs(tmp_path: Path, held: str) -> None
     ) as caught:
         warehouse.stored(tables.PUBLISHED)
     assert caught.value.code == "E518"
+
+
+def test_a_table_is_opened_once_as_long_as_nothing_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table(tmp_path)
+    made: list[str] = []
+    right = deltalake.DeltaTable
+    monkeypatch.setattr(
+        deltalake, "DeltaTable", lambda place, **how: made.append(place) or right(place, **how)
+    )
+    for _ in range(3):
+        assert rows(tmp_path) == [0, 1, 2, 3, 4, 5]
+    assert len(made) == 1
+    assert Warehouse(tmp_path).open("q__x", 2).version() == 2
+    assert Warehouse(tmp_path).version("q__x") == 5
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "a commit of others": lambda place: deltalake.write_deltalake(place, pa.table({"x": [9]}), mode="append"),
+    "a commit of ours": lambda place: Warehouse(place.parent).open(place.name).delete("x < 2"),
+    "a table made anew": lambda place: (
+        shutil.rmtree(place),
+        [deltalake.write_deltalake(place, pa.table({"x": [8]}), mode="append") for _ in range(6)],
+    ),
+    "no table any more": shutil.rmtree,
+    "a last commit that is cut": lambda place: cut(place / "_delta_log" / commit(5)),
+    "a first commit that is gone": lambda place: [
+        (place / "_delta_log" / name).unlink() for name in (commit(0), CHECKPOINT)
+    ],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_whatever_changes_a_table_that_is_open_is_seen(
+    tmp_path: Path, change: Callable[[Path], object]
+) -> None:
+    """As by a process that opens it for the first time."""
+    table(tmp_path)
+    assert rows(tmp_path) == [0, 1, 2, 3, 4, 5]
+    change(tmp_path / "q__x")
+    found = []
+    for look in range(2):
+        try:
+            found.append(rows(tmp_path))
+        except (WarehouseError, DeltaError) as failure:
+            found.append(f"{type(failure).__name__} {failure}")
+        if not look:
+            new_process()
+    assert found[0] == found[1] != [0, 1, 2, 3, 4, 5]
+
+
+def test_an_empty_log_is_no_table(tmp_path: Path) -> None:
+    (tmp_path / "q__x" / "_delta_log" / "_staged_commits").mkdir(parents=True)
+    (tmp_path / "q__x" / "_delta_log" / f".{commit(0)}.tmp").write_text("{}")
+    assert not Warehouse(tmp_path).exists("q__x")
+    assert not Warehouse(tmp_path).exists("nothing")
+    table(tmp_path, "q__y")
+    assert Warehouse(tmp_path).names() == ("q__y",)
