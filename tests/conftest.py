@@ -37,6 +37,11 @@ LONGEST = (
     "spark/test_constraints.py",
     "dagster/test_demo.py",
     "spark/test_rules.py",
+    "spark/test_ingest.py",
+    "dagster/test_kill.py",
+    "dagster/test_ui_stream.py",
+    "dagster/test_ui_processes.py",
+    "dagster/test_ui.py",
 )
 """Files of tests that take minutes, or wait for pages and clocks: they begin first, so that none is left alone at the end. In the
 order of arguments pytest does not start them: a folder takes in the files that are named beside it.
