@@ -237,23 +237,20 @@ def _give(
             write_plan(spark, warehouse, workload, plan_rows(workload, run_id))
         until = latest_ingest(warehouse)
         assert until is not None  # noqa: S101 - there are events
-        ends = span.has_ends([(plan.within, plan.slide) for plan in workload.plans], settings.origin)
-        if not began and not ends:
-            _require("events", checked.result().outcomes)
-            forget_others(warehouse, workload.name, span)
-            report = ExecuteReport(warehouse.version("events"), (), {plan.name: 0 for plan in workload.plans})
-            record(
-                spark, warehouse, settings, kept, until=until, version=report.events_version, run_id=run_id
-            )
-            return began, report
-        _now("compute aggregates")
         forget_others(warehouse, workload.name, span)
-        try:
-            report = recompute(spark, warehouse, settings, run_id)
-        except HamletError:
-            _require("events", checked.result().outcomes)  # they are why
-            raise
+        report = None
+        if began or span.has_ends([(plan.within, plan.slide) for plan in workload.plans], settings.origin):
+            _now("compute aggregates")
+            try:
+                report = recompute(spark, warehouse, settings, run_id)
+            except HamletError:
+                _require("events", checked.result().outcomes)  # they are why
+                raise
         _require("events", checked.result().outcomes)
+    if report is None:
+        report = ExecuteReport(warehouse.version("events"), (), {plan.name: 0 for plan in workload.plans})
+        record(spark, warehouse, settings, kept, until=until, version=report.events_version, run_id=run_id)
+        return began, report
     _now("check results")
     sample = replace(settings.sample, size=min(settings.sample.size, SAMPLES))
     with ThreadPoolExecutor(1) as beside:
