@@ -18,8 +18,8 @@ keeps room for 48 MiB of code, and compiles no more when a session of many tests
 the program costs a small session 6 to 17 % of its processor time, and all that lives there is some hundred megabytes.
 """
 _LASTING = ("-XX:MaxNewSize=256m", "-XX:GCTimeRatio=1")
-"""What a stream keeps in Java is some 300 MB for days. Java would make 1.2 GB of a heap of 2 GB room for what is new, in time, and
-all of it room for what is old, so as to collect more rarely; collecting is a twentieth of a core.
+"""What a stream keeps in Java is 240 to 440 MB. Java would make 1.2 GB of a heap of 2 GB room for what is new, in time, and all of it
+room for what is old, so as to collect more rarely; collecting is a twentieth of a core.
 """
 _SMALL = (
     # Compiling what Spark plans takes 4 s more than interpreting it, and 11 s less where there are 350,000 events.

@@ -61,7 +61,9 @@ def is_table(place: Location) -> bool:
 
 
 def opened(place: Location, version: int | None = None) -> deltalake.DeltaTable:
-    """A table through delta-rs; WarehouseError (E516) where a file of its log is damaged."""
+    """A table through delta-rs, the latest version the same for all of this process as long as its log is as it was; WarehouseError
+    (E516) where a file of its log is damaged.
+    """
     folder = place.local
     if folder is None or version is not None:
         return _open(place, folder, version)
@@ -85,6 +87,7 @@ def _stamp(log: Path, found: deltalake.DeltaTable) -> tuple[int, ...] | None:
 
 
 def _open(place: Location, folder: Path | None, version: int | None) -> deltalake.DeltaTable:
+    """Opened anew."""
     try:
         found = deltalake.DeltaTable(place.address, version=version, storage_options=place.storage_options())
     except DeltaError as failure:
