@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from operator import add
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ from hamlet_core.engines.partitions import GroupKey, shown_value
 from hamlet_core.table.arrow import of_numbers
 from hamlet_core.table.columns import filled, validity
 from hamlet_core.table.encode import Column, Stream
+from hamlet_core.table.kinds import Kind
 from hamlet_core.table.stream import to_list
 
 Integers: TypeAlias = npt.NDArray[np.int64]
@@ -137,14 +139,22 @@ def _group_keys(stream: Stream, group_by: Sequence[str], rows: Integers) -> tupl
     """`partitions.group_key` of the values in these rows, column by column."""
     if not group_by:
         return ("{}",) * len(rows)
-    texts = []
-    for name in sorted(set(group_by)):
-        column = stream.columns[name]
-        head = f"{_json(name)}:"
-        values, of_row = _distinct(column.array.take(of_numbers(rows)))
+    first, *others = sorted(set(group_by))
+    texts = _shown(stream.columns[first], rows, "{")
+    for name in others:
+        texts = list(map(add, texts, _shown(stream.columns[name], rows, ",")))
+    return tuple([text + "}" for text in texts])
+
+
+def _shown(column: Column, rows: Integers, before: str) -> list[str]:
+    """By row the name and the value as JSON."""
+    head = f"{before}{_json(column.name)}:"
+    values, of_row = _distinct(column.array.take(of_numbers(rows)))
+    if column.kind is Kind.INTEGER:
+        shown = [head + ("null" if value is None else repr(value)) for value in values]
+    else:
         shown = [head + _json(shown_value(value, column.kind)) for value in values]
-        texts.append([shown[number] for number in of_row])
-    return tuple("{" + ",".join(parts) + "}" for parts in zip(*texts, strict=True))
+    return [shown[number] for number in of_row]
 
 
 _encoded = json.JSONEncoder(ensure_ascii=False).encode

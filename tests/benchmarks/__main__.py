@@ -58,12 +58,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         machine.say(f"There is no engine {subject.engine} yet (--engine greta measures the reference).")
         return 2
     facts = machine.description()
-    findings = []
+    findings, paths = [], ()
     for key in options.only:
         begin = time.perf_counter()
         findings.append(_measured(key, options.quick, subject))
         machine.say(f"{key}. {KEYS[key]}: {time.perf_counter() - begin:.1f} s")
-    for path in write(options.out, facts, findings):
+        paths = write(options.out, facts, findings)  # each time: what was measured outlives what fails later
+    for path in paths:
         machine.say(str(path))
     print(as_markdown(facts, findings))
     return 0 if all(finding.met for finding in findings) else 1

@@ -23,8 +23,10 @@ class Claim:
 
     @property
     def met(self) -> bool:
-        return (self.at_least is None or self.value >= self.at_least) and (
-            self.at_most is None or self.value <= self.at_most
+        """Told as Python's own, for numbers of numpy compare to another kind of truth, which JSON does not have."""
+        return bool(
+            (self.at_least is None or self.value >= self.at_least)
+            and (self.at_most is None or self.value <= self.at_most)
         )
 
     @property

@@ -7,13 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from hamlet_core.engines.registry import ENGINES
 from tests.benchmarks.__main__ import FIGURES, KEYS, main
 from tests.benchmarks.material import stream, w50
-from tests.benchmarks.report import Claim, Finding, as_markdown
+from tests.benchmarks.report import Claim, Finding, as_json, as_markdown
 from tests.benchmarks.subject import Subject
 from tests.benchmarks.timing import Timing
 from tests.conftest import ROOT
@@ -79,6 +80,13 @@ def test_a_missed_bound_is_shown_and_fails() -> None:
     assert "| kernel | 2,000,000 | 0.02     | 100 " in table
     assert "| fast enough | 0.2 x | >= 0.3 | **NO** |" in table
     assert "| small       | 1 x   | <= 2   | yes    |" in table
+    assert json.loads(as_json({}, [finding]))["benchmarks"][0]["claims"][0]["met"] is False
+
+
+def test_numbers_of_numpy_are_written_as_others() -> None:
+    finding = Finding("x", "Title", claims=(Claim("small", np.float64(1.0), at_most=2),))
+    (told,) = json.loads(as_json({}, [finding]))["benchmarks"]
+    assert told["claims"] == [{"name": "small", "value": 1.0, "bound": "<= 2", "met": True}]
 
 
 def test_a_process_of_its_own_measures_memory(tmp_path: Path) -> None:

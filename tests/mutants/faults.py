@@ -97,12 +97,12 @@ FAULTS = (
         "layer.join(before, one.numbers[kind])",
         "layer.join(one.numbers[kind], before)",
     ),
-    Fault("a window takes the pane before it", CHAIN, "(front.pane, begun)", "(front.pane, begun - 1)"),
+    Fault("a window takes the pane before it", CHAIN, "panes.pane[0] >= begun", "panes.pane[0] >= begun - 1"),
     Fault(
         "a window begins with the last pane of a partition",
         CHAIN,
-        "place[front.slot[first:][::-1]] = np.arange(len(front.slot) - 1, first - 1, -1)",
-        "place[front.slot[first:]] = np.arange(first, len(front.slot))",
+        "np.minimum(first[panes.slot], number)",
+        "number",
     ),
     Fault(
         "panes that came after the stacks were turned do not count", CHAIN, "there[panes.slot] = True", "pass"

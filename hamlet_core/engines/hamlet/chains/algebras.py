@@ -28,6 +28,9 @@ from hamlet_core.engines.hamlet.panes.maps import (
 Lanes: TypeAlias = tuple[Any, ...]
 Shape: TypeAlias = tuple[int, ...]
 
+_LANES = 128
+"""Partitions that the kernel takes together: a hundred numbers of each fit the cache of a core."""
+
 _HALF = np.uint64(31)
 _LOW = np.uint64((1 << 31) - 1)
 _MIDDLE = np.uint64(30)
@@ -85,7 +88,7 @@ class ScaledLanes(Scaled):
     """(mantissas, exponents), as `ScaledNumbers`; mutable: keeps the room in which the kernel works."""
 
     def __init__(self) -> None:
-        self.room: Lanes = np.empty(0), np.empty(0, np.int64)
+        self.room = self.arena(0)
 
     def zeros(self, shape: Shape) -> Lanes:
         return np.zeros(shape), np.full(shape, ZERO_EXPONENT, np.int64)
@@ -98,18 +101,16 @@ class ScaledLanes(Scaled):
         return mantissa, np.where(mantissa == 0.0, ZERO_EXPONENT, one[1] + other[1] + grown)
 
     def walk(self, steps: Any, size: int, left: Lanes, right: Lanes) -> Lanes:
-        """In the kernel of panes, with a number of each partition for every number."""
+        """In the kernel of panes."""
         count = left[0].shape[1]
-        ends = np.cumsum([size * count, left[0].size, right[0].size]).tolist()
-        if len(self.room[0]) < ends[-1]:
-            self.room = np.empty(ends[-1] * 5 // 4), np.empty(ends[-1] * 5 // 4, np.int64)
-        for room, nothing, one, other in zip(self.room, (0.0, ZERO_EXPONENT), left, right, strict=True):
-            room[: ends[0]] = nothing
-            room[ends[0] : ends[1]].reshape(one.shape)[...] = one
-            room[ends[1] : ends[2]].reshape(other.shape)[...] = other
-        wide = steps * np.array([1, count, count, count, count])
-        walk_steps(ScaledNumbers(*self.room), wide, 0, ends[0], ends[1])
-        return tuple(room[: ends[0]].reshape(size, count).copy() for room in self.room)
+        lanes = max(1, -(-count // max(1, -(-count // _LANES))))
+        room = (size + len(left[0]) + len(right[0])) * lanes
+        if len(self.room.mantissa) < room:
+            self.room = self.arena(room)
+        found = ScaledNumbers(np.empty((size, count)), np.empty((size, count), np.int64))
+        one, other = (ScaledNumbers(*map(np.ascontiguousarray, numbers)) for numbers in (left, right))
+        walk_steps(self.room, steps * np.array([1, lanes, lanes, lanes, lanes]), lanes, found, one, other)
+        return tuple(found)
 
     def positive(self, numbers: Lanes) -> Any:
         return numbers[0] != 0.0
@@ -196,6 +197,18 @@ def put(into: Lanes, numbers: Lanes, columns: Any = slice(None)) -> None:
         one[:, columns] = own
 
 
+def replaced(numbers: Lanes, by: Lanes, columns: Any) -> Lanes:
+    """The numbers with those of some partitions, whose places ascend, instead of theirs."""
+    if len(columns) == numbers[0].shape[1]:
+        return by
+    put(numbers, by, columns)
+    return numbers
+
+
 def appended(several: list[Lanes], axis: int) -> Lanes:
-    """Numbers one after the other."""
-    return tuple(np.concatenate(arrays, axis=axis) for arrays in zip(*several, strict=True))
+    """Numbers one after the other; not copied where there is one."""
+    return (
+        several[0]
+        if len(several) == 1
+        else tuple(np.concatenate(arrays, axis=axis) for arrays in zip(*several, strict=True))
+    )

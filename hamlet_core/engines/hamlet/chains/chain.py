@@ -18,7 +18,7 @@ from hamlet_core.algebra.measuring import Extremes, Numbers
 from hamlet_core.engines.hamlet.accumulators import WindowedQuery
 from hamlet_core.engines.hamlet.arithmetics import added_up
 from hamlet_core.engines.hamlet.bursts.fold import Rows, burst_jobs, numbered_rows
-from hamlet_core.engines.hamlet.chains.algebras import Lanes, appended, put, taken
+from hamlet_core.engines.hamlet.chains.algebras import Lanes, appended, replaced, taken
 from hamlet_core.engines.hamlet.chains.layers import KEYS, RESIDUE, SCALED, WHOLE, Layers
 from hamlet_core.engines.hamlet.input.query_class import class_events, classes_of
 from hamlet_core.engines.hamlet.numbers.columns import Keys, values_of_keys
@@ -95,7 +95,8 @@ class Chain:
         """Panes that no closed window has reached."""
         self.back: list[_Panes] = []
         self.joined = self._nothing()
-        self.front = _Panes(_NONE, _NONE, self._states(0))
+        self.front: list[_Panes] = []
+        """Each is one pane, with the states that it and all after it lead to."""
 
     def needs(self, windows: range) -> int:
         """The time from which on events are needed for these windows."""
@@ -129,7 +130,7 @@ class Chain:
     @property
     def bytes(self) -> int:
         """Of the numbers of panes and partitions."""
-        panes = (self.front, *self.back, *self.ahead)
+        panes = (*self.front, *self.back, *self.ahead)
         kept = [self.joined, *(one.numbers for one in panes)]
         return sum(array.nbytes for state in kept for own in state.values() for array in own)
 
@@ -164,8 +165,8 @@ class Chain:
 
     def _holding(self, windows: range) -> Sequence[int]:
         """Those of the windows that hold a pane with an event."""
-        known = [one.distinct() for one in (self.front, *self.back, *self.ahead)]
-        panes = np.unique(np.concatenate(known))
+        known = [one.distinct() for one in (*self.front, *self.back, *self.ahead)]
+        panes = np.unique(np.concatenate([_NONE, *known]))
         if len(windows) < _FEW_WINDOWS:
             indices = np.arange(windows.start, windows.stop)
         else:  # a long silence: only windows that hold one of the panes
@@ -188,12 +189,7 @@ class Chain:
         self._take(end)
         if begun >= self.turned:
             self._turn(begun, end)
-        slot, row = self._states_at(begun)
-        states = {}
-        for kind, layer in self.layers.by_kind.items():
-            states[kind] = layer.first_state(len(slot))
-            there = tuple(np.take(one, row[row >= 0], axis=1) for one in self.front.numbers[kind])
-            put(states[kind], there, slice(None) if (row >= 0).all() else row >= 0)
+        slot, states = self._states_at(begun)
         totals = {
             kind: layer.leave(states[kind], taken(self.joined[kind], slot))
             for kind, layer in self.layers.by_kind.items()
@@ -211,7 +207,8 @@ class Chain:
                     one = here.between(pane, pane + 1)
                     for kind, layer in self.layers.by_kind.items():
                         before = taken(self.joined[kind], one.slot)
-                        put(self.joined[kind], layer.join(before, one.numbers[kind]), one.slot)
+                        joined = layer.join(before, one.numbers[kind])
+                        self.joined[kind] = replaced(self.joined[kind], joined, one.slot)
             if len(later.pane):
                 self.ahead.append(later)
 
@@ -228,40 +225,43 @@ class Chain:
                 for kind, layer in self.layers.by_kind.items():
                     rest = taken(after[kind], one.slot)
                     joined = layer.join(one.numbers[kind], rest)
-                    put(after[kind], joined, one.slot)
+                    after[kind] = replaced(after[kind], joined, one.slot)
                     states[kind] = layer.enter(joined)
                 found.append(_Panes(one.pane, one.slot, states))
         self.back, self.turned = [], end
         found.reverse()
-        pane = np.concatenate([_NONE, *(one.pane for one in found)])
-        slot = np.concatenate([_NONE, *(one.slot for one in found)])
-        numbers = self._states(0)
-        for kind in numbers if found else ():
-            numbers[kind] = appended([one.numbers[kind] for one in found], 1)
-        self.front = _Panes(pane, slot, numbers)
+        self.front = found
         self._forget()
         self.joined = self._nothing(len(self.slots))
 
     def _forget(self) -> None:
         """Number anew the partitions that some pane has."""
-        used = np.unique(np.concatenate([self.front.slot, *(one.slot for one in self.ahead)]))
+        used = np.unique(np.concatenate([_NONE, *(one.slot for one in (*self.front, *self.ahead))]))
         texts = list(self.slots)
         self.slots = {texts[slot]: number for number, slot in enumerate(used.tolist())}
         self.group = self.group[used]
-        for panes in (self.front, *self.ahead):
+        for panes in (*self.front, *self.ahead):
             panes.slot = np.searchsorted(used, panes.slot)
 
-    def _states_at(self, begun: int) -> tuple[Any, Any]:
-        """The partitions of a window, and the place in the front of the state of each; -1 where only the back has it."""
-        front, place = self.front, np.full(len(self.slots), -1)
-        first = int(np.searchsorted(front.pane, begun))
-        # From the last pane to the first, so that the first of a partition is what stays.
-        place[front.slot[first:][::-1]] = np.arange(len(front.slot) - 1, first - 1, -1)
-        there = place >= 0
+    def _states_at(self, begun: int) -> tuple[Any, State]:
+        """The partitions of a window, and the state of each: of its first pane in the front, if it has one there."""
+        front = [panes for panes in self.front if panes.pane[0] >= begun]
+        first = np.full(len(self.slots), len(front))
+        for number, panes in enumerate(front):
+            first[panes.slot] = np.minimum(first[panes.slot], number)
+            if first.max() <= number:
+                break
+        there = first < len(front)
         for panes in self.back:
             there[panes.slot] = True
         slot = np.flatnonzero(there)
-        return slot, place[slot]
+        states, first = self._states(len(slot)), first[slot]
+        for number, panes in enumerate(front[: first.max(initial=-1) + 1]):
+            places = np.flatnonzero(first == number)
+            columns = np.searchsorted(panes.slot, slot[places])
+            for kind, own in panes.numbers.items():
+                states[kind] = replaced(states[kind], taken(own, columns), places)
+        return slot, states
 
     def _nothing(self, count: int = 0) -> State:
         """Matrices of panes without events, of so many partitions."""

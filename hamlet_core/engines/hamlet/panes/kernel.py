@@ -16,7 +16,7 @@ from hamlet_core.engines.hamlet.bursts.windows import open_slot
 from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.jit.decorators import compiled, compiled_part
 from hamlet_core.engines.hamlet.jit.packed import Packed
-from hamlet_core.engines.hamlet.numbers.arenas import Arena, Values
+from hamlet_core.engines.hamlet.numbers.arenas import Arena, ScaledNumbers, Values
 from hamlet_core.engines.hamlet.numbers.scaled_vectors import (
     add_gathered_lanes,
     add_lanes,
@@ -92,9 +92,36 @@ def _do(arena: Arena, steps: Any, target: int, left: int, right: int) -> None:
 
 
 @compiled
-def walk_steps(arena: Arena, steps: Any, target: int, left: int, right: int) -> None:
-    """Do steps of pane maps, whose regions begin with these numbers, for panes that are kept elsewhere."""
-    _do(arena, steps, target, left, right)
+def walk_steps(room: ScaledNumbers, steps: Any, lanes: Any, found: Any, left: Any, right: Any) -> None:
+    """Do steps of pane maps for panes that are kept elsewhere: arrays [number, partition] of mantissas and exponents.
+
+    So many partitions go together, `lanes`, as fit the cache of a core; the steps are told for as many.
+    """
+    size, ones = found.mantissa.shape[0], left.mantissa.shape[0]
+    for first in range(0, found.mantissa.shape[1], lanes):
+        zero_lanes(room, 0, size * lanes)
+        _bring(room, size, left, first, lanes)
+        _bring(room, size + ones, right, first, lanes)
+        _do(room, steps, 0, size * lanes, (size + ones) * lanes)
+        here = min(lanes, found.mantissa.shape[1] - first)
+        for row in range(size):
+            mantissa, exponent = found.mantissa[row, first:], found.exponent[row, first:]
+            one_mantissa, one_exponent = room.mantissa[row * lanes :], room.exponent[row * lanes :]
+            for lane in range(here):
+                mantissa[lane] = one_mantissa[lane]
+                exponent[lane] = one_exponent[lane]
+
+
+@compiled_part
+def _bring(room: ScaledNumbers, begin: int, numbers: Any, first: int, lanes: int) -> None:
+    here = min(lanes, numbers.mantissa.shape[1] - first)
+    for row in range(numbers.mantissa.shape[0]):
+        place = (begin + row) * lanes
+        mantissa, exponent = numbers.mantissa[row, first:], numbers.exponent[row, first:]
+        own_mantissa, own_exponent = room.mantissa[place:], room.exponent[place:]
+        for lane in range(here):
+            own_mantissa[lane] = mantissa[lane]
+            own_exponent[lane] = exponent[lane]
 
 
 @compiled_part

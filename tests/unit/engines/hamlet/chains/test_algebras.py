@@ -14,6 +14,7 @@ from hamlet_core.engines.hamlet.chains.algebras import (
     _Walking,
     appended,
     put,
+    replaced,
     taken,
 )
 from hamlet_core.engines.hamlet.numbers.arenas import ABSENT, NEUTRAL
@@ -116,7 +117,7 @@ STEPS = np.array(
 def test_steps_of_scaled_numbers_in_the_kernel_are_those_in_python():
     draw = np.random.default_rng(1)
     lanes = ScaledLanes()
-    for partitions in (1, 7, 3, 0):
+    for partitions in (1, 7, 3, 0, 127, 128, 129, 300):
         left, right = (scaled(draw.integers(-9, 9, size * partitions)) for size in (2, 4))
         left, right = (
             tuple(one.reshape(-1, partitions) for one in region) if partitions else lanes.zeros((size, 0))
@@ -133,4 +134,8 @@ def test_some_partitions_are_taken_and_put():
     assert taken(numbers, np.arange(3)) is numbers
     put(numbers, (np.array([[7], [8]]),), np.array([1]))
     assert numbers[0].tolist() == [[0, 7, 2], [3, 8, 5]]
+    assert replaced(numbers, (np.array([[9], [6]]),), np.array([2]))[0].tolist() == [[0, 7, 9], [3, 8, 6]]
+    others = (np.ones((2, 3), np.int64),)
+    assert replaced(numbers, others, np.arange(3)) is others
     assert appended([numbers, numbers], 1)[0].shape == (2, 6)
+    assert appended([numbers], 1) is numbers
