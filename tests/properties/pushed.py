@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import hamlet_core
 from hamlet_core import EventSchema, Session
 from hamlet_core.language.syntax import Workload
+from hamlet_core.online import sliding
 
 HEAD = ("query", "window_start", "window_end", "group_key", "aggregate")
 
@@ -42,19 +43,32 @@ def pushed(
     random: Random,
     schema: EventSchema,
     lateness: int = 0,
+    elsewhere: Callable[[bytes, pa.Table], tuple[pa.Table, bytes]] | None = None,
     **options: str,
 ) -> pa.Table:
-    """What a session gives out in all, in the order of `run`; saved and restored here and there."""
+    """What a session gives out in all, in the order of `run`; saved and restored here and there, or `elsewhere`, too."""
     session = hamlet_core.stream(workload, schema=schema, lateness=f"{lateness} s", **options)
     names = session.queries
     found = []
     for batch in batches(arriving(events, random, lateness), random):
-        found.append(session.push(batch))
+        if elsewhere and random.random() < 0.3:
+            rows, state = elsewhere(session.state(), batch)
+            session = Session.restore(state)
+        else:
+            rows = session.push(batch)
+        found.append(rows)
         if random.random() < 0.3:
             session = Session.restore(session.state())
     found.append(session.flush())
     assert session.take_late() == ()
     return in_order([one for one in found if one.num_rows] or found[-1:], names)
+
+
+def gone_on(state: bytes, batch: pa.Table, join: float) -> tuple[pa.Table, bytes]:
+    """What a session of another process gives out for a batch, and its state then; `join` as in `sliding`."""
+    sliding.JOIN = join
+    session = Session.restore(state)
+    return session.push(batch), session.state()
 
 
 def in_order(tables: list[pa.Table], names: tuple[str, ...]) -> pa.Table:

@@ -1,6 +1,8 @@
 """A stream pushed batch by batch has the rows of a run: random workloads, streams, orders, cuts and restarts."""
 
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from random import Random
 
 import pyarrow as pa
@@ -15,7 +17,7 @@ from hamlet_core.sharing.options import OPTIMIZERS
 from tests.properties import agreement, comparison, generation, matching, strategies
 from tests.properties.generation import SECOND
 from tests.properties.profiles import quick
-from tests.properties.pushed import arriving, batches, in_order, pushed
+from tests.properties.pushed import arriving, batches, gone_on, in_order, pushed
 
 
 @pytest.fixture(params=[sliding.JOIN, 0.0], ids=["as it pays", "always joined"], autouse=True)
@@ -24,13 +26,21 @@ def joining(request, monkeypatch):
     monkeypatch.setattr(sliding, "JOIN", request.param)
 
 
-def check(case, random, engine="hamlet"):
+@pytest.fixture(scope="module")
+def other_process():
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        yield pool
+
+
+def check(case, random, engine="hamlet", elsewhere=None):
     events, lateness = comparison.table(case), random.choice((0, 0, 1, 4, 100))
     arithmetic = random.choice(("exact", "exact", "modular", "scaled"))
     how = {"schema": comparison.SCHEMA, "engine": engine, "arithmetic": arithmetic}
     expected = rows_or_code(lambda: comparison.run(case, engine, arithmetic, events))
     how["optimizer"] = random.choice(OPTIMIZERS)
-    found = rows_or_code(lambda: pushed(case.workload, events, random, lateness=lateness, **how))
+    found = rows_or_code(
+        lambda: pushed(case.workload, events, random, lateness=lateness, elsewhere=elsewhere, **how)
+    )
     if isinstance(expected, str) or isinstance(found, str) or arithmetic == "exact":
         assert found == expected, case
         return
@@ -133,8 +143,16 @@ def bounds(rows):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [generation.workload_case, matching.workload_case], ids=["any", "modes"])
-def test_pushed_and_run_are_the_same_five_thousand_times(make):
-    """Twice and twice: joined as it pays, and always."""
+def test_pushed_and_run_are_the_same_five_thousand_times(make, other_process):
+    """Twice and twice: joined as it pays, and always; batches by chance pushed in another process."""
+
+    gone = []
+
+    def elsewhere(state, batch):
+        gone.append(len(batch))
+        return other_process.submit(gone_on, state, batch, sliding.JOIN).result()
+
     for seed in range(10**6, 10**6 + 5_000):
         random = Random(seed)
-        check(make(random), random)
+        check(make(random), random, elsewhere=elsewhere)
+    assert len(gone) > 1_000
