@@ -9,7 +9,7 @@ from pathlib import Path
 from pipelines.assets.place import Place, span_of
 from pipelines.folder import WorkloadFolder
 from pipelines.main_job import tags_of
-from pipelines.reading import discover
+from pipelines.reading import discover, read_again
 from pipelines.spans import Span
 from pipelines.steps.execution.computed import Computed, Stale, stale
 from pipelines.steps.ingestion.ledger import Ledger
@@ -35,7 +35,9 @@ def foresee(folder: Path, workload: str, partitions: tuple[str, str] | None = No
     settings, warehouse = read.settings(workload, span), Warehouse(read.warehouse)
     ledger = Ledger.of(warehouse)
     judges = partial(read.source.options.judges, read=needs_of(read.sound).reads(warehouse))
-    sifted = ledger.sift(discover(read.source.path, ledger), judges)
+    again = read_again(read.source.path, ledger.judged_otherwise(judges))
+    files = (*discover(read.source.path, ledger), *again)
+    sifted = ledger.sift(files, judges)
     reasons = stale(warehouse, settings, Computed.of(warehouse, workload))
     names = [plan.name for plan in settings.workload.plans]
     return Foreseen(

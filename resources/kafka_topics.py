@@ -63,6 +63,7 @@ _ABOUT = 100
 """Bytes of a message, as long as nobody has read it."""
 
 _TOPIC = re.compile(r"kafka://([^/?#\s]+)/([A-Za-z0-9._-]+)(\?lost=skip)?")
+_FINGERPRINT = re.compile(r"(kafka:[^/]*/[^/]*)/(\d+)/(\d+)-(\d+)")
 _RANGE = re.compile(r"kafka://([^/?#\s]+)/([A-Za-z0-9._-]+)/(\d+)/(\d+)-(\d+)\.jsonl")
 _HINT = (
     f"write kafka://HOST:PORT/TOPIC; a file named by {CONFIGURATION} has what else the client must know, "
@@ -101,34 +102,71 @@ class _Topic:
 
 
 def ranges_of_topic(place: str, memory: Memory | None = None) -> list[ListedFile]:
-    """What is in a topic, as files: at most `MOST` offsets of a partition each; with a `memory`, the ranges that were read before
-    are as they were, and what came since is in new ones.
+    """What is in a topic, as files: at most `MOST` offsets of a partition each; with a `memory`, what was not read before.
 
     New ranges are as old as one another if they are to be read together: each such round has its share of every
     partition, so that no partition is far ahead of the others. Raises StreamError E455 for an address that is none, a
     client that is missing or a broker that does not answer; E456 where messages were deleted before they were read.
     """
+    servers, name, skips = _named(place)
+    topic = _topic(servers, name)
+    read = memory.read_of(topic.identity) if memory else {}
+    unread = {
+        partition: _unread(topic, partition, read.get(partition, ()), skips=skips)
+        for partition in topic.offsets
+    }
+    now = datetime.now(UTC)
+    return [
+        _listed(topic, one, now + timedelta(microseconds=number))
+        for number, ranges in enumerate(_rounds(unread))
+        for one in ranges
+    ]
+
+
+def ranges_again(place: str, known: Mapping[str, str]) -> list[ListedFile]:
+    """Of ranges that were read before, by path their fingerprints, those of a topic of which all messages may still be there."""
+    servers, name, _ = _named(place)
+    here = {path: one for path, one in known.items() if path.startswith(f"kafka://{servers}/{name}/")}
+    if not here:
+        return []
+    topic, now = _topic(servers, name), datetime.now(UTC)
+    ranges = [
+        _Range(partition, *offsets) for partition, *offsets in _ranges_in(here.values(), topic.identity)
+    ]
+    return [
+        _listed(topic, one, now)
+        for one in ranges
+        if one.first >= topic.offsets.get(one.partition, (one.until, 0))[0]
+    ]
+
+
+def _ranges_in(fingerprints: Iterable[str], identity: str) -> Iterator[tuple[int, int, int]]:
+    for found in map(range_of, fingerprints):
+        if found is not None and found[0] == identity:
+            yield found[1:]
+
+
+def range_of(fingerprint: str) -> tuple[str, int, int, int] | None:
+    """The identity of a topic, the partition, the first offset, and that after the last; None for the fingerprint of something else."""
+    found = _FINGERPRINT.fullmatch(fingerprint)
+    return None if found is None else (found[1], int(found[2]), int(found[3]), int(found[4]))
+
+
+def ever_sent(place: str, memory: Memory | None = None) -> bool:
+    """Whether there are messages in a topic, or some were read. Raises as `ranges_of_topic`."""
+    servers, name, _ = _named(place)
+    topic = _topic(servers, name)
+    there = any(first < last for first, last in topic.offsets.values())
+    return there or bool(memory and memory.read_of(topic.identity))
+
+
+def _named(place: str) -> tuple[str, str, bool]:
+    """Brokers, name, and whether what is lost is skipped."""
     matched = _TOPIC.fullmatch(place)
     if matched is None:
         raise StreamError(f"{place} is no topic", code=NOT_FROM_BROKER, hint=_HINT)
     servers, name, skip = matched.groups()
-    topic = _topic(servers, name)
-    read = _read(topic, memory)
-    unread = {
-        partition: _unread(topic, partition, read.get(partition, ()), skips=bool(skip))
-        for partition in topic.offsets
-    }
-    known = [
-        one
-        for partition, ranges in read.items()
-        for one in ranges
-        if one.first >= topic.offsets.get(partition, (one.until, 0))[0]
-    ]
-    now = datetime.now(UTC)
-    found = [_listed(topic, one, now) for one in known]
-    for number, ranges in enumerate(_rounds(unread)):
-        found += [_listed(topic, one, now + timedelta(microseconds=number)) for one in ranges]
-    return found
+    return servers, name, bool(skip)
 
 
 def ranges_there(paths: Iterable[str]) -> frozenset[str]:
@@ -162,25 +200,15 @@ def _asked(path: str) -> tuple[str, str, _Range]:
     return servers, name, _Range(*map(int, numbers))
 
 
-def _read(topic: _Topic, memory: Memory | None) -> dict[int, list[_Range]]:
-    """The ranges of a topic that are remembered, of each partition in order."""
-    found: dict[int, list[_Range]] = {}
-    for fingerprint in memory.fingerprints_with(f"{topic.identity}/") if memory else ():
-        partition, _, offsets = fingerprint.removeprefix(f"{topic.identity}/").partition("/")
-        first, _, until = offsets.partition("-")
-        found.setdefault(int(partition), []).append(_Range(int(partition), int(first), int(until)))
-    return {partition: sorted(ranges, key=lambda one: one.first) for partition, ranges in found.items()}
-
-
-def _unread(topic: _Topic, partition: int, read: Sequence[_Range], *, skips: bool) -> list[_Range]:
+def _unread(topic: _Topic, partition: int, read: Sequence[tuple[int, int]], *, skips: bool) -> list[_Range]:
     """What is to be read of a partition, in order: what came since, and before it what was left out when later ranges were read."""
     low, high = topic.offsets[partition]
-    at = min(low, read[0].first) if read else low
+    at = min(low, read[0][0]) if read else low
     found = []
-    for one in (*read, _Range(partition, high, high)):
-        if one.first > at:
-            found.append(_Range(partition, at, one.first))
-        at = max(at, one.until)
+    for first, until in (*read, (high, high)):
+        if first > at:
+            found.append(_Range(partition, at, first))
+        at = max(at, until)
     if at > high:
         raise StreamError(
             f"partition {partition} of topic {topic.name} ends at offset {high:,}, and was read up to {at:,}",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -79,8 +79,8 @@ class Memory(Protocol):
     def any_below(self, address: str) -> bool:
         """Whether any file was read whose path begins so."""
 
-    def fingerprints_with(self, beginning: str) -> Iterable[str]:
-        """The fingerprints of what was read that begin so."""
+    def read_of(self, topic: str) -> Mapping[int, Sequence[tuple[int, int]]]:
+        """What was read of a topic, by its identity: of each partition from which offset up to which, in order."""
 
 
 @dataclass(frozen=True, slots=True)

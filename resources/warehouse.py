@@ -79,8 +79,8 @@ _listed: dict[str, tuple[tuple[object, int], tuple[DataFile, ...]]] = {}
 """By table: the version, by the identity of the table and its number, and its files."""
 Rows: TypeAlias = tuple[dict[str, Any], ...]
 Made = TypeVar("Made")
-_remembered: dict[str, dict[tuple[str, pa.Schema], dict[Callable[[Rows], Any], Any]]] = {}
-"""By table: what was made of the rows of its data files, which never change, by path and columns."""
+_remembered: dict[tuple[str, Callable[[Rows], Any]], dict[tuple[str, pa.Schema], Any]] = {}
+"""By table, and what is made of the rows of a data file: that of each, by path and columns; they never change."""
 
 
 def passed(write: str) -> None:
@@ -181,26 +181,21 @@ class Warehouse:
         with self._damage_named(table):
             return self.dataset(table).to_table(columns=list(columns) if columns else None, filter=where)
 
-    def remembered(self, table: str) -> list[dict[str, Any]]:
-        """All rows of a table that grows row by row, as values that nobody may change: of data files that were read before,
-        those from then. Raises as `rows`.
-        """
-        return [row for rows in self.remembered_as(table, tuple) for row in rows]
-
     def remembered_as(self, table: str, made: Callable[[Rows], Made]) -> list[Made]:
-        """What is made of the rows of each data file of such a table, once for each file; nobody may change it. Raises as `rows`."""
-        schema, place = self.schema(table).remove_metadata(), self.path_of(table)
+        """What is made of the rows of each data file of a table that grows row by row, once for each file; nobody may change it.
+        Raises as `rows`.
+        """
+        schema, place = self.schema(table).remove_metadata(), (self.path_of(table), made)
         known, found = _remembered.get(place, {}), {}
         with self._damage_named(table):
             for file in self.files(table):
                 key = file.path, schema
-                found[key] = own = known.get(key, {})
-                if tuple not in own:
-                    own[tuple] = tuple(parquet([file.path], schema).to_table().to_pylist())
-                if made not in own:
-                    own[made] = made(own[tuple])
+                if key in known:
+                    found[key] = known[key]
+                else:
+                    found[key] = made(tuple(parquet([file.path], schema).to_table().to_pylist()))
         _remembered[place] = found
-        return [own[made] for own in found.values()]
+        return list(found.values())
 
     def count_where(self, table: str, where: pc.Expression) -> int:
         """The number of such rows. Raises as `rows`."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from pipelines.checks.event_rules import event_rules
@@ -18,6 +18,7 @@ from pipelines.checks.suites import run_rules
 from pipelines.expectations import Expectations
 from pipelines.settings import JobSettings
 from pipelines.spans import Span
+from pipelines.steps.ingestion.ledger import parts_of
 from pipelines.steps.slices import first_day, last_day
 from resources import tables
 from resources.warehouse import Warehouse, values
@@ -41,9 +42,7 @@ def check_events(
 
     Raises ExpectationError for declared expectations that do not fit the table.
     """
-    ledger = warehouse.remembered(tables.LEDGER.name)
-    events = events_of(spark, warehouse, days)
-    return _check(spark, warehouse, expectations, events, ledger, files_of(ledger), days)
+    return _check(spark, warehouse, expectations, events_of(spark, warehouse, days), None, days)
 
 
 def check_new_events(
@@ -53,12 +52,7 @@ def check_new_events(
 
     Raises as `check_events`.
     """
-    ledger = warehouse.remembered(tables.LEDGER.name)
-    events, files = events_of(spark, warehouse, since=since), files_of(ledger)
-    if since is not None:
-        ledger = [file for file in ledger if file["ingested_at"] > since]
-        files = [file for file in files if file["ingested_at"] > since]
-    return _check(spark, warehouse, expectations, events, ledger, files, ALL_DAYS)
+    return _check(spark, warehouse, expectations, events_of(spark, warehouse, since=since), since, ALL_DAYS)
 
 
 def _check(
@@ -66,11 +60,13 @@ def _check(
     warehouse: Warehouse,
     expectations: Expectations,
     events: Rows,
-    ledger: list[dict[str, Any]],
-    files: list[dict[str, Any]],
+    since: datetime | None,
     days: Days,
 ) -> SuiteReport:
-    """Validate these events of these days, which must be those that the ledger tells of."""
+    """Validate these events of these days, which must be those that the ledger tells of, from an ingest on."""
+    later = None if since is None else pc.field("ingested_at") > pa.scalar(since, tables.TIMESTAMP)
+    ledger = warehouse.rows(tables.LEDGER.name, where=later).to_pylist()
+    files = files_of(ledger, parts_of(warehouse))
     rules = event_rules(warehouse.schema("events"), warehouse.properties("events"), expectations)
     with ThreadPoolExecutor(1) as beside:
         counted = beside.submit(contents, events.frame, ledger, *days)

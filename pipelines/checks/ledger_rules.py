@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -14,6 +13,7 @@ from pyspark.sql.functions import count
 from pipelines.checks.rules import RowRule, Rule
 from pipelines.expectations import Expectations
 from pipelines.steps.ingestion.contents import checksum
+from pipelines.steps.ingestion.ledger import Part, brought
 from resources import tables
 
 ENTRIES = pa.schema(
@@ -120,21 +120,18 @@ def contents(
     return [{"entry": "day", **dict(zip(keys, key, strict=True)), **row} for key, row in rows.items()]
 
 
-def files_of(ledger: Ledger) -> list[dict[str, Any]]:
-    """Rows of `ENTRIES` about the files; files without an event are like no other, and those without a row in no way."""
-    entries = list(ledger)
-    prints = Counter(entry["fingerprint"] for entry in entries if entry["rows"] + entry["rejected"])
-    brought = Counter(_events(entry) for entry in entries)
+def files_of(ledger: Ledger, parts: Sequence[Part]) -> list[dict[str, Any]]:
+    """Rows of `ENTRIES` about some files of the ledger, which is these parts; files without an event are like no other, and those
+    without a row in no way.
+    """
     return [
         {
             "entry": "file",
             **{name: entry[name] for name in ("source_file", "ingested_at", "rows", "rejected")},
-            "same_content": prints[entry["fingerprint"]] if entry["rows"] + entry["rejected"] else 1,
-            "same_events": brought[_events(entry)] if entry.get("days") else 1,
+            "same_content": sum(part.contents[entry["fingerprint"]] for part in parts)
+            if entry["rows"] + entry["rejected"]
+            else 1,
+            "same_events": sum(part.events[brought(entry)] for part in parts) if entry.get("days") else 1,
         }
-        for entry in entries
+        for entry in ledger
     ]
-
-
-def _events(entry: Mapping[str, Any]) -> tuple[tuple[Any, ...], ...]:
-    return tuple((one["day"], one["rows"], one["checksum"]) for one in entry.get("days") or ())

@@ -26,6 +26,7 @@ from pipelines.reading.sources import (
     fingerprint_of_first,
     ignored,
     listing,
+    read_again,
 )
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "is_packed",
     "listing",
     "merge",
+    "read_again",
     "read_all",
     "read_file",
     "text_bytes",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -22,6 +22,7 @@ from pipelines.reading.opening import (
     visible_files,
 )
 from pipelines.reading.reasons import NO_SUCH_PATH
+from resources.kafka_topics import ever_sent, is_topic, ranges_again
 from resources.storage import ListedFile, Memory
 
 
@@ -76,6 +77,8 @@ def listing(place: str | Path, memory: Memory | None = None) -> tuple[ListedFile
 
 def awaited(place: str | Path) -> bool:
     """Whether there is no event file yet where some may come: in a folder, or where a pattern matches nothing."""
+    if is_topic(place):
+        return not ever_sent(str(place))
     found = visible_files(place)
     if found is None:
         return is_pattern(place)
@@ -87,7 +90,8 @@ def discover(place: str | Path, memory: Memory | None = None) -> tuple[SourceFil
     """The event files at a place (a file, a folder with all its subfolders, a pattern; a path or a URI), sorted by name.
 
     Hidden files and files whose name begins with `_` are never read. Of Delta tables they are the files of the latest
-    version, or with a `memory` of what was read before, all that was appended. Raises `StreamError` E450 if there is none,
+    version, or with a `memory` of what was read before, all that was appended; of a topic with one, what was not read, which
+    may be nothing. Raises `StreamError` E450 if there is none,
     E453 and E454 for a Delta table that cannot be read so.
     """
     return _by_name(place, (_looked_at(one, place, memory) for one in _event_files(place, memory)))
@@ -116,10 +120,18 @@ def discover_first(place: str | Path, memory: Memory, at_most: int) -> tuple[tup
     return _by_name(place, files), 0
 
 
+def read_again(place: str | Path, known: Mapping[str, str]) -> tuple[SourceFile, ...]:
+    """Of files that were read before, by path their fingerprints, those that `discover` does not name and that are there: of a
+    topic, which has no end. Raises as it does.
+    """
+    found = ranges_again(str(place), known) if is_topic(place) else []
+    return _by_name(place, (_looked_at(one, place, None) for one in found)) if found else ()
+
+
 def _by_name(place: str | Path, files: Iterable[SourceFile | None]) -> tuple[SourceFile, ...]:
     """Those that are there, sorted."""
     found = [file for file in files if file is not None]
-    if not found:
+    if not found and not is_topic(place):
         raise _none(place)
     return tuple(sorted(found, key=lambda file: file.name))
 
@@ -129,7 +141,7 @@ def _event_files(place: str | Path, memory: Memory | None) -> list[ListedFile]:
     if found is None:
         raise StreamError(f"no such file or folder: {place}", code=NO_SUCH_PATH)
     files = [file for file in found if _format(file, place) is not None]
-    if not files:
+    if not files and not (is_topic(place) and ever_sent(str(place), memory)):
         raise _none(place)
     return files
 
@@ -165,6 +177,8 @@ def fingerprint_of_first(path: str, size: int) -> str:
 
 def ignored(place: str | Path) -> tuple[str, ...]:
     """Names of the files at a place that `discover` passes over, sorted."""
+    if is_topic(place):
+        return ()
     return tuple(file.name for file in visible_files(place) or () if _format(file, place) is None)
 
 

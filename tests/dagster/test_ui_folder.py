@@ -108,14 +108,15 @@ def test_files_in_the_inbox_are_ingested_and_a_backfill_is_one_click_and_one_run
         page.locator('img[src^="data:image/png"]').first.wait_for()
         settle(page)
         page.screenshot(path=str(tmp_path / "workload_plan.png"))
-        for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 1_000})
-            for asset, picture, number in (
-                ("trend_aggregates", "results over time", 2),
-                ("sharing_decisions", "sharing over time", 1),
-            ):
-                for view in ("events", "overview"):
-                    open_page(page, address, f"/assets/jams/{asset}?view={view}", picture)
+        for asset, picture, number in (
+            ("trend_aggregates", "results over time", 2),
+            ("sharing_decisions", "sharing over time", 1),
+        ):
+            for view in ("events", "overview"):
+                open_page(page, address, f"/assets/jams/{asset}?view={view}", picture)
+                for width in WIDTHS:
+                    page.set_viewport_size({"width": width, "height": 1_000})
+                    settle(page)
                     assert not_whole(page, number) == []
                     page.screenshot(path=str(tmp_path / f"{asset}-{view}-{width}.png"))
         shown = open_page(page, address, "/assets/jams/jams__stops?view=overview", "trend_aggregates")

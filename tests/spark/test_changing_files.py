@@ -26,6 +26,7 @@ from pipelines.steps.execution.computed import late_partitions
 from pipelines.steps.execution.execute import execute
 from pipelines.steps.ingestion import ingest as ingest_module
 from pipelines.steps.ingestion.ingest import IngestReport, Needs, ingest
+from pipelines.steps.ingestion.ledger import parts_of
 from resources import warehouse as warehouse_module
 from resources.warehouse import KILL_AFTER, Warehouse
 from tests.conftest import ROOT
@@ -214,7 +215,7 @@ def test_a_copy_that_was_ingested_half_leaves_nothing_when_it_is_whole(spark, wa
     }
     for table in ("events", "events_quarantine"):
         assert {row["source_file"] for row in warehouse.rows(table).to_pylist()} == {"a.csv"}
-    entries = files_of(warehouse.rows("ingested_files").to_pylist())
+    entries = files_of(warehouse.rows("ingested_files").to_pylist(), parts_of(warehouse))
     assert [(row["same_content"], row["same_events"]) for row in entries] == [(1, 1), (1, 1)]
     assert {one.name: one.reason for one in bring(spark, warehouse, inbox).skipped} == {
         "a.csv": "already ingested",

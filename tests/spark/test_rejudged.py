@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -12,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from hamlet_core.errors import StreamError
 from pipelines.main_job import run_main_job
 from pipelines.reading import ColumnOptions
 from pipelines.settings import JobSettings, Source
 from pipelines.steps.ingestion.ingest import IngestReport, Needs, ingest
+from resources import kafka_topics
 from resources.warehouse import KILL_AFTER, Warehouse
 from tests.conftest import ROOT
 from tests.spark.ingest_run import NUMBERS
@@ -41,7 +44,7 @@ def inbox(tmp_path: Path) -> Path:
 
 
 def bring(
-    spark, warehouse: Warehouse, inbox: Path, *read: str, options: ColumnOptions = ColumnOptions()
+    spark, warehouse: Warehouse, inbox: Path | str, *read: str, options: ColumnOptions = ColumnOptions()
 ) -> IngestReport:
     needs = Needs(partitions=(frozenset({"k"}),), read=frozenset(read), workloads=frozenset({"test"}))
     return ingest(spark, warehouse, Source(str(inbox), options), needs)
@@ -108,6 +111,36 @@ def test_a_file_that_is_gone_stays_as_it_was_judged_and_is_told(spark, inbox, tm
     assert [file.name for file in report.files] == ["other.csv"]
     assert report.lost == ("dirty.csv",)
     assert {row["source_file"] for row in warehouse.rows("events_quarantine").to_pylist()} == {"dirty.csv"}
+
+
+def test_ranges_of_a_topic_with_such_values_are_read_again_while_they_are_there(
+    spark, tmp_path, monkeypatch
+) -> None:
+    sent = [{"time": n, "type": "A", "k": "x", "v": n} for n in range(40)]
+    sent[2]["v"] = sent[4]["v"] = "wrong"
+    lines = [json.dumps(one).encode() + b"\n" for one in sent]
+    there = [0, 20]
+    monkeypatch.setattr(
+        kafka_topics, "_topic", lambda *named: kafka_topics._Topic(*named, "kafka:c/t", {0: tuple(there)})
+    )
+    monkeypatch.setattr(kafka_topics, "_values", lambda _, __, one: iter(lines[one.first : one.until]))
+    warehouse, place = Warehouse(tmp_path / "warehouse"), "kafka://b:1/t"
+    first, second = (f"0/{n:019}-{n + 20:019}.jsonl" for n in (0, 20))
+    assert [file.rows for file in bring(spark, warehouse, place).files] == [20]
+    there[1] = 40
+    assert [(file.name, file.rows) for file in bring(spark, warehouse, place).files] == [(second, 20)]
+    nothing = bring(spark, warehouse, place)
+    assert (nothing.files, nothing.skipped, nothing.waiting) == ((), (), ())
+    again = bring(spark, warehouse, place, "v")
+    assert [(file.name, file.rows, file.rejected) for file in again.files] == [(first, 18, 2)]
+    assert warehouse.count("events") == 38
+    assert bring(spark, warehouse, place, "v").files == ()
+    there[0] = 3
+    gone = bring(spark, warehouse, place)
+    assert (gone.files, gone.lost, warehouse.count("events")) == ((), (first,), 38)
+    there[0] = 40
+    with pytest.raises(StreamError, match="no event files at kafka://b:1/t"):
+        bring(spark, Warehouse(tmp_path / "other"), place)
 
 
 def test_columns_that_other_workloads_of_the_warehouse_read_are_judged_too(inbox, tmp_path) -> None:

@@ -25,11 +25,12 @@ from hamlet_core.template.plan import types_read
 from hamlet_core.windows import WindowSpec
 from pipelines.settings import JobSettings
 from pipelines.spans import Partition, Span, microseconds
+from pipelines.steps.ingestion.ledger import parts_of
 from resources import tables
 from resources.data_files import READ_AHEAD, parquet
 from resources.sql import equal_values, standard_literal
 from resources.tables import COMPUTED_PARTITIONS
-from resources.warehouse import Rows, Warehouse
+from resources.warehouse import Warehouse
 
 DAY = 86_400_000_000
 """Microseconds."""
@@ -164,15 +165,7 @@ def late_entries(warehouse: Warehouse, settings: JobSettings, entries: Sequence[
 
 def latest_ingest(warehouse: Warehouse) -> datetime | None:
     """The last complete ingest; None before the first."""
-    if not warehouse.exists(tables.LEDGER.name):
-        return None
-    newest = warehouse.remembered_as(tables.LEDGER.name, _newest)
-    return max((one for one in newest if one is not None), default=None)
-
-
-def _newest(rows: Rows) -> datetime | None:
-    """The last of these entries of the ledger."""
-    return max((row["ingested_at"] for row in rows), default=None)
+    return max((part.newest for part in parts_of(warehouse)), default=None)
 
 
 def windows_with(
@@ -200,8 +193,7 @@ def _reads(plan: QueryPlan, origin: int, partition: Partition, begins: np.ndarra
 
 def _removed(warehouse: Warehouse) -> list[tuple[datetime, date]]:
     """Days of events that a file has no more, with the ingest that read it again."""
-    ledger = warehouse.remembered(tables.LEDGER.name)
-    return [(row["ingested_at"], day) for row in ledger for day in row.get("removed_days") or ()]
+    return [one for part in parts_of(warehouse) for one in part.removed]
 
 
 def _days(days: Iterable[date]) -> tuple[np.ndarray, np.ndarray]:

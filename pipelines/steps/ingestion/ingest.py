@@ -35,6 +35,7 @@ from pipelines.reading import (
     explained,
     ignored,
     merge,
+    read_again,
 )
 from pipelines.settings import Source
 from pipelines.steps.ingestion.contents import DayContent, checksum
@@ -191,16 +192,17 @@ def ingest(
     moving = _being_written(source, ledger.unread(files))
     read = needs.reads(warehouse)
     judges = partial(source.options.judges, read=read)
+    files = (*files, *read_again(source.path, ledger.judged_otherwise(judges)))
     sifted = ledger.sift([file for file in files if file not in moving], judges)
     if left:  # what others repeat may be among these
         sifted = replace(sifted, repeated=())
-    if len(moving) + len(sifted.changed) == len(files):
+    if 0 < len(moving) + len(sifted.changed) == len(files):
         raise _all_wait(moving, sifted.changed)
     _refuse_other_options(warehouse, source)
     with watched(spark, "ingest"):
         done, moved = _ingest_files(spark, warehouse, source, replace(needs, read=read), sifted, ledger)
     moving = (*moving, *moved)
-    if len(moving) + len(sifted.changed) == len(files):
+    if 0 < len(moving) + len(sifted.changed) == len(files):
         raise _all_wait(moving, sifted.changed)
     if not warehouse.exists("events"):
         raise no_events(warehouse)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import ChainMap, Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +16,7 @@ from pyspark.sql import SparkSession
 from pipelines.reading import SourceFile, fingerprint_of_first
 from resources import tables
 from resources.data_files import READ_AHEAD, parquet
+from resources.kafka_topics import range_of
 from resources.sql import literal, standard_literal
 from resources.storage import ListedFile
 from resources.warehouse import Rows, Warehouse
@@ -32,7 +35,8 @@ SETTLED = timedelta(seconds=5)
 stores and of this machine differ, and some tell whole seconds. Before it is ingested, one that was changed more lately
 may still be being written.
 """
-Value = TypeVar("Value")
+Brought: TypeAlias = tuple[tuple[date, int, int], ...]
+"""By day: how many events, and a checksum of their values."""
 _TICK = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WRITTEN = ("events", tables.QUARANTINE.name)
@@ -69,10 +73,6 @@ class Seen:
     rows: int = 0
     removed_days: tuple[date, ...] = ()
     faults: tuple[Faults, ...] | None = ()
-
-    def judged_alike(self, judges: Callable[[str], bool]) -> bool:
-        """Whether the same rows are events where these columns are judged."""
-        return self.faults is not None and all(one.refused == judges(one.column) for one in self.faults)
 
     def still_holds(self, file: ListedFile) -> bool:
         """Whether nobody has changed it: one changed just before its ingest may have been changed again unnoticed."""
@@ -127,28 +127,30 @@ class Ledger:
     `begun` are the last ingests, complete or not, that have written events or rejected rows.
     """
 
-    names: dict[str, str]
-    fingerprints: dict[str, str]
-    ingests: frozenset[datetime]
+    names: Mapping[str, str]
+    fingerprints: Mapping[str, str]
+    ingests: AbstractSet[datetime]
     begun: frozenset[datetime] = frozenset()
-    seen: dict[str, Seen] = field(default_factory=dict)
+    seen: Mapping[str, Seen] = field(default_factory=dict)
     unfinished: tuple[Replaced, ...] = ()
     """Readings that were replaced by an ingest which died before all their rows were gone."""
+    parts: tuple[Part, ...] = ()
+    """What its data files say, the later ones behind: it is looked up in them, for a stream adds to it every second."""
 
     @classmethod
     def of(cls, warehouse: Warehouse) -> Ledger:
         """Read the ledger; a warehouse without one has ingested nothing."""
         written = [name for name in _WRITTEN if warehouse.exists(name)]
         begun = [warehouse.last_number(name, INGEST) for name in written]
-        known = warehouse.exists(tables.LEDGER.name)
-        parts = warehouse.remembered_as(tables.LEDGER.name, _Part.of) if known else []
+        parts = parts_of(warehouse)
         return cls(
-            _joined([*(part.empty for part in parts), *(part.names for part in parts)]),
-            _joined(part.fingerprints for part in parts),
-            frozenset().union(*(part.ingests for part in parts)),
+            ChainMap(*(part.names for part in reversed(parts)), *(part.empty for part in reversed(parts))),
+            ChainMap(*(part.fingerprints for part in reversed(parts))),
+            _Ingests(parts),
             frozenset(_EPOCH + number * _TICK for number in begun if number is not None),
-            _joined(part.seen for part in parts),
+            ChainMap(*(part.seen for part in reversed(parts))),
             tuple(one for part in parts for one in part.unfinished),
+            tuple(parts),
         )
 
     def known(self, file: ListedFile) -> str | None:
@@ -164,9 +166,9 @@ class Ledger:
         """Whether any file is in whose path begins so."""
         return any(path.startswith(address) for path in self.fingerprints)
 
-    def fingerprints_with(self, beginning: str) -> tuple[str, ...]:
-        """The fingerprints of what is in that begin so."""
-        return tuple(one for one in self.names if one.startswith(beginning))
+    def read_of(self, topic: str) -> dict[int, list[tuple[int, int]]]:
+        """What is in of a topic, by its identity: of each partition from which offset up to which, in order."""
+        return _together(part.topics.get(topic, {}) for part in self.parts)
 
     def next_ingest(self, now: datetime) -> datetime:
         """A time stamp for a new ingest: its identity, so later than all others, killed ones too; whole milliseconds.
@@ -174,8 +176,18 @@ class Ledger:
         Delta keeps the statistics by which killed ingests are found in milliseconds.
         """
         rounded = now.astimezone(UTC).replace(microsecond=now.microsecond // 1000 * 1000)
-        last = max(self.ingests | self.begun, default=_EPOCH)
-        return max(rounded, last + _TICK)
+        complete = [part.newest for part in self.parts] or self.ingests
+        return max(rounded, max((*complete, *self.begun), default=_EPOCH) + _TICK)
+
+    def judged_otherwise(self, judges: Callable[[str], bool]) -> dict[str, str]:
+        """By path the fingerprints of the files of which other rows are events where these columns are judged."""
+        return {
+            path: self.fingerprints[path]
+            for part in self.parts
+            for faults, paths in part.faulty.items()
+            if not _judged_alike(faults, judges)
+            for path in paths
+        }
 
     def unread(self, files: Sequence[SourceFile]) -> tuple[SourceFile, ...]:
         """The files with content that is not in."""
@@ -190,8 +202,8 @@ class Ledger:
         """What to do with each file: `judges` tells of a column whether a value that does not fit it costs the event now
         (None: nothing has changed), `first` is the fingerprint of so many first bytes at a path.
         """
-        other = {path: seen for path, seen in self.seen.items() if judges and not seen.judged_alike(judges)}
-        lost = {path: seen.name for path, seen in other.items()}
+        other = self.judged_otherwise(judges) if judges else {}
+        lost = {path: self.seen[path].name for path in other}
         fresh: dict[str, SourceFile] = {}
         skipped, emptied, repeated, changed = [], [], [], []
         replaced: dict[str, Seen] = {}
@@ -203,7 +215,7 @@ class Ledger:
                 known = file.fingerprint
             if known == file.fingerprint and file.path in other:
                 fresh[file.fingerprint] = file
-                replaced[file.path] = other[file.path]
+                replaced[file.path] = self.seen[file.path]
                 rejudged.add(file.path)
                 continue
             if known is not None and known != file.fingerprint:
@@ -248,35 +260,118 @@ class Ledger:
         return grown and first(file.path, seen.size or 0) == self.fingerprints[file.path]
 
 
+Faulty: TypeAlias = frozenset[tuple[str, bool]] | None
+"""Columns with values that did not fit, and whether those cost their events; None where nobody has counted them."""
+
+
 @dataclass(frozen=True, slots=True)
-class _Part:
+class Part:
     """What a data file of the ledger says: as `Ledger`, and of `names` those without content apart."""
 
     empty: dict[str, str]
     names: dict[str, str]
     fingerprints: dict[str, str]
     ingests: frozenset[datetime]
+    newest: datetime
     seen: dict[str, Seen]
     unfinished: tuple[Replaced, ...]
+    faulty: dict[Faulty, list[str]]
+    """Paths by what was wrong with their values; not of files with which nothing was."""
+    removed: tuple[tuple[datetime, date], ...]
+    """Days of events that a file has no more, with the ingest that read it again."""
+    topics: dict[str, dict[int, list[tuple[int, int]]]]
+    """By identity and partition: from which offset up to which was read, in order; neighbours are one."""
+    contents: Counter[str]
+    """How many files have a fingerprint, of those with a row."""
+    events: Counter[Brought]
+    """How many files have brought such events."""
 
     @classmethod
-    def of(cls, rows: Rows) -> _Part:
+    def of(cls, rows: Rows) -> Part:
         """From its rows."""
+        faulty: dict[Faulty, list[str]] = defaultdict(list)
+        topics: dict[str, dict[int, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
+        seen = {row["path"]: _seen(row) for row in rows}
+        for path, one in seen.items():
+            if one.faults != ():
+                faulty[_faulty(one)].append(path)
+        for row in rows:
+            if found := range_of(row["fingerprint"]):
+                topics[found[0]][found[1]].append(found[2:])
         return cls(
             {row["fingerprint"]: row["source_file"] for row in rows if not row["rows"] + row["rejected"]},
             {row["fingerprint"]: row["source_file"] for row in rows if row["rows"] + row["rejected"]},
             {row["path"]: row["fingerprint"] for row in rows},
             frozenset(row["ingested_at"] for row in rows),
-            {row["path"]: _seen(row) for row in rows},
+            max((row["ingested_at"] for row in rows), default=_EPOCH),
+            seen,
             tuple(Replaced(row["path"], **_old(row["replaces"])) for row in rows if row.get("replaces")),
+            dict(faulty),
+            tuple((row["ingested_at"], day) for row in rows for day in row.get("removed_days") or ()),
+            {identity: _together([partitions]) for identity, partitions in topics.items()},
+            Counter(row["fingerprint"] for row in rows if row["rows"] + row["rejected"]),
+            Counter(map(brought, rows)),
         )
 
 
-def _joined(parts: Iterable[dict[str, Value]]) -> dict[str, Value]:
-    """All of them, the later ones above."""
-    found: dict[str, Value] = {}
-    for part in parts:
-        found.update(part)
+class _Ingests(AbstractSet[datetime]):
+    """Those of all parts."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.sets = [part.ingests for part in parts]
+
+    def __contains__(self, one: object) -> bool:
+        return any(one in some for some in self.sets)
+
+    def __iter__(self) -> Iterator[datetime]:
+        return iter(frozenset().union(*self.sets))
+
+    def __len__(self) -> int:
+        return len(frozenset(self))
+
+    @classmethod
+    def _from_iterable(cls, it: Iterable[datetime]) -> frozenset[datetime]:  # type: ignore[override]
+        """What two sets come to."""
+        return frozenset(it)
+
+
+def parts_of(warehouse: Warehouse) -> list[Part]:
+    """What the data files of the ledger say; none where nothing was ingested."""
+    known = warehouse.exists(tables.LEDGER.name)
+    return warehouse.remembered_as(tables.LEDGER.name, Part.of) if known else []
+
+
+def brought(row: Mapping[str, Any]) -> Brought:
+    """The events that a file has brought: equal for files with the same events, as bytes or in other formats."""
+    return tuple((one["day"], one["rows"], one["checksum"]) for one in row.get("days") or ())
+
+
+def _faulty(seen: Seen) -> Faulty:
+    return None if seen.faults is None else frozenset((one.column, one.refused) for one in seen.faults)
+
+
+def _judged_alike(faults: Faulty, judges: Callable[[str], bool]) -> bool:
+    """Whether the same rows are events where these columns are judged."""
+    return faults is not None and all(refused == judges(column) for column, refused in faults)
+
+
+def _together(
+    several: Iterable[Mapping[int, Sequence[tuple[int, int]]]],
+) -> dict[int, list[tuple[int, int]]]:
+    """All of some ranges by partition, in order; neighbours are one."""
+    every: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for partitions in several:
+        for partition, ranges in partitions.items():
+            every[partition] += ranges
+    found = {}
+    for partition, ranges in every.items():
+        own: list[tuple[int, int]] = []
+        for first, until in sorted(ranges):
+            if own and first <= own[-1][1]:
+                own[-1] = own[-1][0], max(own[-1][1], until)
+            else:
+                own.append((first, until))
+        found[partition] = own
     return found
 
 
@@ -313,8 +408,8 @@ def finish_replacements(spark: SparkSession, warehouse: Warehouse, replaced: Seq
         if warehouse.exists(table):
             warehouse.delete(spark, table, rows)
     paths = {one.path for one in replaced}
-    entries = [row for row in warehouse.remembered(tables.LEDGER.name) if row["path"] in paths]
-    done = [row | {"replaces": None} for row in entries]
+    entries = warehouse.rows(tables.LEDGER.name, where=pc.field("path").isin(sorted(paths)))
+    done = [row | {"replaces": None} for row in entries.to_pylist()]
     warehouse.replace_rows(spark, done, tables.LEDGER, at_paths(paths))
 
 

@@ -6,7 +6,9 @@ import hashlib
 import json
 import os
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 
 from hamlet_core import EventSchema, parse, plan
 from hamlet_core.errors import HamletError
+from pipelines.checks.ledger_rules import files_of
 from pipelines.reading import (
     ColumnEvidence,
     ColumnOptions,
@@ -31,8 +34,9 @@ from pipelines.reading import (
 from pipelines.settings import ExecuteOptions, NamedWorkload
 from pipelines.steps.execution.file_tasks import file_tasks
 from pipelines.steps.execution.task_rows import TaskInput
+from pipelines.steps.ingestion import ledger as ledger_module
 from pipelines.steps.ingestion.drift import columns_for_table
-from pipelines.steps.ingestion.ledger import Ledger, Seen
+from pipelines.steps.ingestion.ledger import Ledger, Part, Seen
 from pipelines.steps.ingestion.parsing import EARLIEST, LATEST, REJECTED, _batches, event_times, parsed_schema
 from pipelines.steps.layout import Layout, bucket_key, refuse_impossible_names, source_properties
 from pipelines.steps.packing import pack
@@ -374,3 +378,46 @@ def test_a_name_that_could_be_more_than_a_name_is_refused(name):
 
 def test_a_text_is_a_literal_whatever_is_in_it():
     assert literal("it's a \\ b") == "'it\\'s a \\\\ b'"
+
+
+def entry(path: str, fingerprint: str, minute: int, **others: object) -> dict[str, object]:
+    """A row of the ledger."""
+    told = {"rows": 3, "rejected": 0, "days": None, "faults": []} | others
+    at = NOON + timedelta(minutes=minute)
+    return {"source_file": path, "path": path, "fingerprint": fingerprint, "ingested_at": at, **told}
+
+
+def test_a_ledger_in_parts_is_that_of_all_their_rows(monkeypatch):
+    fault = {"column": "x", "values": 1, "refused": True}
+    rows = [
+        entry("a", "f1", 0, removed_days=[NOON.date()]),
+        entry("b", "f2", 1, rejected=1, faults=[fault]),
+        entry("c", "f3", 2, rejected=1, faults=None),
+        entry("r1", "kafka:c/t/0/10-20", 3),
+        entry("r2", "kafka:c/t/0/0-10", 4, rows=0),
+        entry("r3", "kafka:c/t/0/30-40", 5, days=[{"day": NOON.date(), "rows": 3, "checksum": 1}]),
+        entry("r4", "kafka:c/t/1/5-9", 6),
+        entry("s", "kafka:c/s/0/0-1", 6, rows=0, rejected=2),
+    ]
+    for cuts in ((0, 8), (0, 3, 8), (0, 1, 4, 5, 8)):
+        parts = [Part.of(tuple(rows[first:last])) for first, last in pairwise(cuts)]
+        monkeypatch.setattr(ledger_module, "parts_of", lambda _, parts=parts: parts)
+        ledger = Ledger.of(Mock(exists=lambda _: False))
+        assert ledger.names == {row["fingerprint"]: row["source_file"] for row in rows}
+        assert ledger.fingerprints == {row["path"]: row["fingerprint"] for row in rows}
+        assert set(ledger.seen) == set(ledger.fingerprints)
+        assert ledger.ingests == {row["ingested_at"] for row in rows}
+        assert {NOON, NOON - timedelta(hours=1)} - ledger.ingests == {NOON - timedelta(hours=1)}
+        assert ledger.next_ingest(NOON) == NOON + timedelta(minutes=6, milliseconds=1)
+        assert ledger.read_of("kafka:c/t") == {0: [(0, 20), (30, 40)], 1: [(5, 9)]}
+        assert ledger.read_of("kafka:c/other") == {}
+        assert ledger.judged_otherwise(lambda name: name == "x") == {"c": "f3"}
+        assert ledger.judged_otherwise(lambda _: False) == {"b": "f2", "c": "f3"}
+        assert [one for part in parts for one in part.removed] == [(NOON, NOON.date())]
+        found = {one["source_file"]: one for one in files_of([*rows, rows[0], rows[5]], parts)}
+        assert {one["same_content"] for one in found.values()} == {1}
+        assert {one["same_events"] for one in found.values()} == {1}
+        twice = [*parts, Part.of((entry("d", "f1", 7), entry("e", "f5", 7, days=rows[5]["days"])))]
+        found = {one["source_file"]: one for one in files_of(rows, twice)}
+        assert {name for name, one in found.items() if one["same_content"] == 2} == {"a"}
+        assert {name for name, one in found.items() if one["same_events"] == 2} == {"r3"}

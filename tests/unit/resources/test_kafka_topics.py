@@ -14,7 +14,15 @@ from confluent_kafka import Producer
 from hamlet_core.errors import StreamError
 from pipelines.reading import ColumnOptions, discover, read_all
 from resources import kafka_topics
-from resources.kafka_topics import CONFIGURATION, open_range, ranges_of_topic, ranges_there
+from resources.kafka_topics import (
+    CONFIGURATION,
+    ever_sent,
+    open_range,
+    range_of,
+    ranges_again,
+    ranges_of_topic,
+    ranges_there,
+)
 from resources.kafka_values import Registry
 from resources.storage import ListedFile
 
@@ -37,8 +45,12 @@ class Remembered:
     def any_below(self, address: str) -> bool:
         return any(file.path.startswith(address) for file in self.files.values())
 
-    def fingerprints_with(self, beginning: str) -> list[str]:
-        return [one for one in self.files if one.startswith(beginning)]
+    def read_of(self, topic: str) -> dict[int, list[tuple[int, int]]]:
+        found: dict[int, list[tuple[int, int]]] = {}
+        for identity, partition, first, until in filter(None, map(range_of, self.files)):
+            if identity == topic:
+                found.setdefault(partition, []).append((first, until))
+        return {partition: sorted(ranges) for partition, ranges in found.items()}
 
     def read(self, file: ListedFile) -> list[str]:
         self.files[file.fingerprint] = file
@@ -99,7 +111,7 @@ def test_an_empty_topic_has_no_ranges_and_what_a_message_lacks_is_null(broker: B
     assert lines(file.path) == ["null", '{"a":   1}', "null", "x", "null"]
     memory = Remembered()
     memory.read(file)
-    assert [one.fingerprint for one in ranges_of_topic(broker.place("odd"), memory)] == [file.fingerprint]
+    assert ranges_of_topic(broker.place("odd"), memory) == []
 
 
 @pytest.mark.parametrize(
@@ -273,3 +285,33 @@ def test_what_a_broker_asks_of_the_client_is_in_a_file(
     monkeypatch.setenv(CONFIGURATION, str(tmp_path / "other"))
     with pytest.raises(StreamError, match="No such file"):
         kafka_topics._properties("h:1")
+
+
+def test_what_was_read_is_named_again_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = Remembered()
+    bounds(monkeypatch, 0, 0)
+    assert not ever_sent("kafka://b:1/t", memory)
+    bounds(monkeypatch, 0, 10)
+    assert ever_sent("kafka://b:1/t")
+    (first,) = ranges_of_topic("kafka://b:1/t", memory)
+    memory.files[first.fingerprint] = first
+    known = {
+        first.path: first.fingerprint,
+        "kafka://b:1/other/0/0-10.jsonl": "kafka:c/other/0/0-10",
+        "/in/a.csv": "digest",
+    }
+    (again,) = ranges_again("kafka://b:1/t?lost=skip", known)
+    assert (again.path, again.name, again.fingerprint) == (first.path, first.name, first.fingerprint)
+    assert ranges_again("kafka://b:1/t", {first.path: "kafka:c/of_that_name_before/0/0-10"}) == []
+    assert ranges_again("kafka://b:1/none", known) == []
+    bounds(monkeypatch, 3, 10)
+    assert ranges_again("kafka://b:1/t", known) == []
+    bounds(monkeypatch, 10, 10)
+    assert ever_sent("kafka://b:1/t", memory)
+    assert not ever_sent("kafka://b:1/t")
+
+
+def test_a_fingerprint_of_something_else_is_no_range() -> None:
+    assert range_of("kafka:cluster/id/3/20-4000000000") == ("kafka:cluster/id", 3, 20, 4_000_000_000)
+    for other in ("", "0" * 64, "kafka:cluster/id/3/20", "kafka:cluster/id/3/20-x", "delta:a/b/3/20-30"):
+        assert range_of(other) is None
