@@ -145,7 +145,6 @@ def bounds(rows):
 @pytest.mark.parametrize("make", [generation.workload_case, matching.workload_case], ids=["any", "modes"])
 def test_pushed_and_run_are_the_same_five_thousand_times(make, other_process):
     """Twice and twice: joined as it pays, and always; batches by chance pushed in another process."""
-
     gone = []
 
     def elsewhere(state, batch):

@@ -135,7 +135,7 @@ class Ledger:
     unfinished: tuple[Replaced, ...] = ()
     """Readings that were replaced by an ingest which died before all their rows were gone."""
     parts: tuple[Part, ...] = ()
-    """What its data files say, the later ones behind: it is looked up in them, for a stream adds to it every second."""
+    """What its data files say: all is looked up in them, for a stream adds one with each micro-batch."""
 
     @classmethod
     def of(cls, warehouse: Warehouse) -> Ledger:
