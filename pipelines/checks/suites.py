@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import io
 import logging
 import sys
 import threading
@@ -136,10 +135,41 @@ def _key(place: str, kind: DataType) -> str:
 
 
 def load() -> None:
-    """Import Great Expectations, which takes seconds; it prints remarks, and uses a deprecated module. Threads take turns."""
-    with _loading, contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), _main_file():
+    """Import Great Expectations, which takes seconds; it prints remarks, and uses a deprecated module. Threads take turns, and what
+    others print meanwhile is printed.
+    """
+    with _loading, _quiet(), warnings.catch_warnings(), _main_file():
         warnings.simplefilter("ignore", DeprecationWarning)
         importlib.import_module("great_expectations.data_context.types.base")
+
+
+class _Quiet:
+    """Stdout without what one thread prints; mutable: None stands for no thread."""
+
+    def __init__(self, stdout: Any) -> None:
+        self.thread: int | None = threading.get_ident()
+        self._stdout = stdout
+
+    def write(self, text: str) -> int:
+        """Of this thread nothing."""
+        written: int = len(text) if threading.get_ident() == self.thread else self._stdout.write(text)
+        return written
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stdout, name)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what this thread prints."""
+    quiet: Any = _Quiet(sys.stdout)
+    with contextlib.redirect_stdout(quiet):
+        try:
+            yield
+        finally:
+            quiet.thread = (
+                None  # whoever keeps it prints from now on, as another thread may that has its number
+            )
 
 
 def _validate(frame: DataFrame | pd.DataFrame, name: str, rules: Sequence[Rule]) -> dict[str, bool]:

@@ -161,6 +161,6 @@ def test_stream_and_broker_killed_at_random_moments_give_each_window_once(
     last = start(one, "--once")
     told, said = last.communicate(timeout=SECONDS)
     assert last.returncode == 0, said
-    assert "published: windows up to" in told
+    assert "published: windows up to" in told, said
     assert one.warehouse.count("events") == sum(part.num_rows for part in one.parts)
     assert published(one.warehouse) == one.final() != []
