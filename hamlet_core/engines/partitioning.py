@@ -157,12 +157,7 @@ def _shown(column: Column, rows: Integers, before: str) -> list[str]:
     return [shown[number] for number in of_row]
 
 
-_encoded = json.JSONEncoder(ensure_ascii=False).encode
-
-
-def _json(value: Any) -> str:
-    """As JSON; of integers, which are most of the values, at once."""
-    return repr(value) if type(value) is int else _encoded(value)
+_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _distinct(array: Any) -> tuple[list[Any], list[int]]:

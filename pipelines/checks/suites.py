@@ -167,9 +167,8 @@ def _quiet() -> Iterator[None]:
         try:
             yield
         finally:
-            quiet.thread = (
-                None  # whoever keeps it prints from now on, as another thread may that has its number
-            )
+            # Whoever keeps it prints from now on, and so does a thread that gets this one's number.
+            quiet.thread = None
 
 
 def _validate(frame: DataFrame | pd.DataFrame, name: str, rules: Sequence[Rule]) -> dict[str, bool]:
