@@ -47,6 +47,8 @@ class FileWriter:
 
     place: Location
     table: Table
+    aside: bool = False
+    """The place is a folder of this machine for what is written now, and nothing else."""
 
     def write(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write the rows, a file for each of their partitions and `MOST_ROWS`; yields batches of `NEW_FILES`."""
@@ -62,8 +64,21 @@ class FileWriter:
     def remove(self, written: pa.Table) -> None:
         """Delete files that are not to be part of the table after all: rows of `NEW_FILES`."""
         files, folder = self.place.filesystem()
+        if self.aside:
+            if self.place.is_folder:
+                files.delete_dir(folder)
+            return
         for path in written.column("path").to_pylist():
             files.delete_file(f"{folder}/{path}")
+
+    def move(self, written: pa.Table, place: Location) -> None:
+        """Move files that were written aside to where their table is; the folder goes."""
+        files, folder = self.place.filesystem()
+        _, there = place.filesystem()
+        for path in written.column("path").to_pylist():
+            files.create_dir(f"{there}/{path}".rpartition("/")[0])
+            files.move(f"{folder}/{path}", f"{there}/{path}")
+        self.remove(written)
 
     def _write(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
         rows = pa.Table.from_batches(batches, self.table.schema.remove_metadata())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -71,6 +72,8 @@ MOST_HERE = 100_000
 """Rows that pass this process instead of being written by Spark, which takes seconds for a few."""
 MOST_STATISTICS = 32
 """Columns of which Delta keeps extremes where a table does not say of which."""
+_ASIDE = ".begun-"
+"""What the name of a folder begins with that holds files of a table which is not there yet."""
 MOST_COMMITS = 10
 """After a checkpoint: Spark writes one as often."""
 
@@ -487,6 +490,31 @@ class Warehouse:
         require_room(self.location.local)
         as_declared = self._is_as_declared(table, exactly=True)
         return FileWriter(self.location.below(table.name), table) if as_declared else None
+
+    def writer_aside(self, table: Table) -> FileWriter | None:
+        """As `tested_writer`, for a table that is not there yet: its files wait in a folder aside until `begin_with` makes it, for
+        its columns are known once they are written. None in a store, where files cannot be moved.
+        """
+        if self.location.local is None:
+            return None
+        require_room(self.location.local)
+        return FileWriter(self.location.below(f"{_ASIDE}{uuid.uuid4()}"), table, aside=True)
+
+    def begin_with(
+        self, spark: SparkSession, writer: FileWriter, files: pa.Table, *, once: tuple[str, int]
+    ) -> None:
+        """Create the table of a writer aside, with the files that it has written, as `add_files`."""
+        self.create(spark, writer.table)
+        writer.move(files, self.location.below(writer.table.name))
+        if files.num_rows:
+            self.add_files(files, writer.table, once=once)
+
+    def remove_aside(self) -> None:
+        """Delete what killed writers have left aside; nobody else may be writing."""
+        for name in self.location.folders() if self.location.local is not None else ():
+            if name.startswith(_ASIDE):
+                files, folder = self.location.below(name).filesystem()
+                files.delete_dir(folder)
 
     def add_files(self, files: pa.Table, table: Table, *, once: tuple[str, int] | None = None) -> None:
         """Add files that tasks have written, rows of `NEW_FILES`, in one commit; `once` as that of `append`."""

@@ -6,8 +6,16 @@ a schema of it (`infer_columns` is these three in one), `read_file` yields good 
 """
 
 from pipelines.reading.all_rows import AllRows, FirstReading, read_all
+from pipelines.reading.beginnings import beginning_of_all
 from pipelines.reading.columns import UTC, ColumnOptions, declaration
-from pipelines.reading.decision import about_texts, decide, explained, infer_columns
+from pipelines.reading.decision import (
+    about_texts,
+    decide,
+    explained,
+    infer_columns,
+    require_columns,
+    typed_as,
+)
 from pipelines.reading.decoding import MORE_TEXT, is_packed, text_bytes
 from pipelines.reading.duplicates import as_json, texts_of
 from pipelines.reading.evidence import Evidence, evidence, merge
@@ -46,6 +54,7 @@ __all__ = [
     "about_texts",
     "as_json",
     "awaited",
+    "beginning_of_all",
     "changed_since",
     "check_names",
     "decide",
@@ -63,6 +72,8 @@ __all__ = [
     "read_again",
     "read_all",
     "read_file",
+    "require_columns",
     "text_bytes",
     "texts_of",
+    "typed_as",
 ]

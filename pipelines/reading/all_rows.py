@@ -6,27 +6,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from hamlet_core.threads import Crew
-from pipelines.reading.chunks import Numbers, UnreadableFileError
+from pipelines.reading.beginnings import beginning
+from pipelines.reading.chunks import Numbers
 from pipelines.reading.columns import ColumnOptions
-from pipelines.reading.csv_text import read_csv
 from pipelines.reading.decision import decide, typed_as
 from pipelines.reading.duplicates import first_of_each
-from pipelines.reading.evidence import Evidence, evidence, merge, of_chunk
-from pipelines.reading.json_lines import read_json
+from pipelines.reading.evidence import Evidence, evidence, merge
 from pipelines.reading.observation import ColumnEvidence
 from pipelines.reading.reasons import REJECTED_SCHEMA
 from pipelines.reading.rows import Rows, read_file
 from pipelines.reading.sources import Format, SourceFile
-
-BEGINNING = 2 << 20
-"""Bytes of a file that say what its columns are, until all of it does; more than a header may have."""
 
 
 class AllRows(NamedTuple):
@@ -133,10 +128,10 @@ def _read(
     crew: Crew | None,
     kept: frozenset[str] | None,
 ) -> _Read:
-    beginning = Evidence() if file.format is Format.PARQUET else _beginning(file, options)
-    if not all(name in (column.name for column in beginning.columns) for name in options.roles):
+    begun = Evidence() if file.format is Format.PARQUET else beginning(file, options).found
+    if not all(name in (column.name for column in begun.columns) for name in options.roles):
         return _Read(file, evidence(file, options, crew), None, ())
-    guess = typed_as(beginning, options)
+    guess = typed_as(begun, options)
     seen: list[Evidence] = []
     names = [name for name in guess.names if kept is None or name in kept]
     rows = tuple(
@@ -144,18 +139,7 @@ def _read(
         for some in read_file(file, guess, options, read, crew, seen, founded=True)
     )
     # The beginning has been seen twice; it is in front for the order of its columns.
-    return _Read(file, merge([_without_values(beginning), *seen]), guess, rows)
-
-
-def _beginning(file: SourceFile, options: ColumnOptions) -> Evidence:
-    """Evidence of the first records of a text file; an unreadable one is told by `read_file`."""
-    found: list[Evidence] = []
-    with suppress(UnreadableFileError, OSError):
-        for chunk in (read_csv if file.format is Format.CSV else read_json)(file.path, BEGINNING):
-            found.append(Evidence(tuple(of_chunk(chunk, options.time_column))))
-            if len(chunk.numbers):
-                break
-    return merge(found)
+    return _Read(file, merge([_without_values(begun), *seen]), guess, rows)
 
 
 def _without_values(found: Evidence) -> Evidence:

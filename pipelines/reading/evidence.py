@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 import pyarrow as pa
 
@@ -75,7 +76,7 @@ def of_chunk(chunk: Chunk, time: str) -> list[ColumnEvidence]:
 def _seen(file: SourceFile, time: str, crew: Crew) -> Iterator[ColumnEvidence]:
     """Evidence of one file, piece by piece."""
     if file.format is Format.PARQUET:
-        yield from _of_parquet(file, time)
+        yield from of_parquet(file, time)
         return
 
     def look(chunk: Chunk, _: Progress) -> list[ColumnEvidence]:
@@ -86,14 +87,14 @@ def _seen(file: SourceFile, time: str, crew: Crew) -> Iterator[ColumnEvidence]:
         yield from found
 
 
-def _of_parquet(file: SourceFile, time: str) -> Iterator[ColumnEvidence]:
-    """Declared types; of the time column strings are looked at."""
+def of_parquet(file: SourceFile, time: str, most: int | None = None) -> Iterator[ColumnEvidence]:
+    """Declared types; of the time column strings are looked at, in all of the file or in `most` chunks of it."""
     schema, rows = declared_schema(file.path)
     for field in (*schema, *(pa.field(name, value.type) for name, value in file.constants)):
         kind = plain_type(field.type)
         if field.name == time and pa.types.is_string(kind):
             yield ColumnEvidence(field.name, declared=((str(kind), rows),))
-            for chunk in read_parquet(file.path, [field.name], file.constants):
+            for chunk in islice(read_parquet(file.path, [field.name], file.constants), most):
                 texts = type_declared(chunk.columns[field.name], pa.string()).values
                 yield of_texts(field.name, texts)
         else:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from hamlet_core.errors import HamletError, InvariantError
 from pipelines.checks.events import check_events
-from pipelines.reading import ColumnOptions, discover
+from pipelines.reading import ColumnOptions, beginnings, discover
 from pipelines.settings import Source
 from pipelines.steps.ingestion import ingest as ingest_module
 from pipelines.steps.ingestion import parsing, writing
@@ -24,6 +24,7 @@ from pipelines.steps.layout import Layout
 from resources import tables
 from resources import warehouse as warehouse_module
 from resources.data_files import FileWriter
+from resources.storage import Location
 from resources.tables import Table
 from resources.warehouse import Warehouse
 from tests.spark.pipeline_cases import Killed, sorted_rows, stream, write_csv
@@ -336,6 +337,65 @@ def stray_files(warehouse: Warehouse) -> set[str]:
     return stored - {file.path for file in warehouse.files("events")}
 
 
+def test_tasks_write_the_first_events_too_and_none_where_their_beginning_was_another(
+    spark, tmp_path, inbox, monkeypatch
+):
+    """Then Spark writes them, and nothing is left of the other files."""
+    added = written_by_tasks(monkeypatch)
+    first, other, known = (Warehouse(tmp_path / name) for name in ("first", "other", "known"))
+    assert bring(spark, first, inbox).rows == 4
+    assert added == [first.root]
+    monkeypatch.setattr(beginnings, "BEGINNING", 48)
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "one.csv").write_text(f"{GOOD}{GOOD.partition(chr(10))[2] * 20}4,B,y,1.5\n")
+    for target, columns in ((other, ()), (known, (("v", "double"),))):
+        assert bring(spark, target, place, types=columns).rows == 64
+    assert added == [first.root, known.root]
+    assert other.schema("events") == known.schema("events") != first.schema("events")
+    assert events_of(other) == events_of(known)
+    for target in (first, other, known):
+        assert stray_files(target) == set()
+        assert [name for name in target.location.folders() if name.startswith(".")] == []
+
+
+def test_what_a_killed_first_ingest_left_aside_goes(spark, warehouse, inbox):
+    """Of tasks whose table was never made, and of one that was made without them."""
+    left = Path(warehouse.root) / ".begun-1" / "day=2026-01-05" / "bucket=0"
+    left.mkdir(parents=True)
+    (left / "part-1.parquet").write_bytes(b"PAR1")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FileWriter, "move", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            bring(spark, warehouse, inbox)
+    assert warehouse.count("events") == 0
+    assert len([name for name in warehouse.location.folders() if name.startswith(".begun-")]) == 1
+    assert bring(spark, warehouse, inbox).rows == 4
+    assert [name for name in warehouse.location.folders() if name.startswith(".begun-")] == []
+    assert warehouse.count("events") == 4
+
+
+def test_a_day_that_begins_where_a_task_writes_has_its_events_in_one_file(tmp_path, monkeypatch):
+    """However many days a file has: those that are written no more are in their files."""
+    days = writing.MOST_DAYS + 4
+    lines = [f"{86_400 * (row // 100) + row},A,x,{row}\n" for row in range(100 * days)]
+    (tmp_path / "days.csv").write_text(f"time,type,k,v\n{''.join(lines)}")
+    files, columns = discover(tmp_path / "days.csv"), pa.schema({"time": pa.int64(), "type": pa.string()})
+    columns = pa.schema([*columns, ("k", pa.string()), ("v", pa.int64())])
+    table = tables.events_table(tuple(tables.Column(one.name, one.type, "") for one in columns), ())
+    collected = writing._Collected(
+        Writing(FileWriter(Location.of(tmp_path / "events"), table), columns, LAYOUT, NOW)
+    )
+    monkeypatch.setattr(writing, "MOST_ROWS", 250)
+    (good, _) = parsing.parsed_batches(files, 0, columns, ColumnOptions(), NEEDS.read, observe=True)
+    for first in range(0, good.num_rows, 50):
+        list(collected.take(good.slice(first, 50)))
+        assert not collected.left
+    list(collected.write())
+    written = [pq.read_metadata(path) for path in (tmp_path / "events").rglob("*.parquet")]
+    assert [one.num_rows for one in written] == [100] * days
+
+
 def test_a_file_that_changes_while_tasks_write_its_events_is_left_to_the_next_run(
     spark, warehouse, inbox, monkeypatch
 ):
@@ -360,12 +420,15 @@ def test_a_file_that_changes_while_tasks_write_its_events_is_left_to_the_next_ru
     assert len(added) == 1
 
 
-def test_constraints_of_others_and_much_text_are_for_spark(spark, warehouse, inbox, monkeypatch):
+def test_constraints_of_others_and_much_text_in_many_buckets_are_for_spark(
+    spark, warehouse, inbox, monkeypatch
+):
     bring(spark, warehouse, inbox)
     added = written_by_tasks(monkeypatch)
     (inbox / "one.csv").write_text(GOOD.replace("\n1,", "\n5,"))
     with monkeypatch.context() as patch:
         patch.setattr(writing, "MOST_BYTES", 10)
+        patch.setattr(writing, "MOST_BUCKETS", 1)
         assert bring(spark, warehouse, inbox).rows
     assert added == []
     (inbox / "two.csv").write_text(GOOD.replace("\n1,", "\n6,"))

@@ -24,11 +24,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast, col, count, lit, to_date
 
 from hamlet_core import EventSchema, Workload, check_columns
+from hamlet_core.errors import HamletError
 from pipelines.reading import (
     ColumnOptions,
     Evidence,
     SourceFile,
     about_texts,
+    beginning_of_all,
     changed_since,
     decide,
     discover_first,
@@ -36,6 +38,8 @@ from pipelines.reading import (
     ignored,
     merge,
     read_again,
+    require_columns,
+    typed_as,
 )
 from pipelines.settings import Source
 from pipelines.steps.ingestion.contents import DayContent, checksum
@@ -70,6 +74,7 @@ from pipelines.steps.ingestion.writing import Writing, can_write
 from pipelines.steps.layout import Layout, refuse_impossible_names, source_properties
 from pipelines.steps.progress import watched
 from resources import tables
+from resources.data_files import FileWriter
 from resources.sql import quoted
 from resources.warehouse import MOST_HERE, Warehouse, WarehouseError, values
 
@@ -188,6 +193,7 @@ def ingest(
     files, left = discover_first(source.path, ledger, at_most)
     for table in tables.ALL:
         warehouse.migrate(spark, table)
+    warehouse.remove_aside()
     killed = remove_killed_ingests(spark, warehouse, ledger)
     moving = _being_written(source, ledger.unread(files))
     read = needs.reads(warehouse)
@@ -343,14 +349,12 @@ def _written(
     columns that they have are told if they have been seen.
     """
     files, options = sifted.fresh, source.options
-    if read_here(files) or options.unique or sifted.rejudged or not warehouse.exists("events"):
+    if read_here(files) or options.unique or sifted.rejudged:
         return None, None
-    stored = _stored(warehouse)
-    layout = Layout.of(warehouse.properties("events"))
-    table = _events(stored, layout, source)
-    writer = warehouse.tested_writer(spark, table) if can_write(files, stored) else None
+    writer, layout = _writer(spark, warehouse, source, needs, files)
     if writer is None:
         return None, None
+    stored = _without_ours(writer.table.schema)
     written = Writing(writer, stored, layout, now).write(spark, files, options, needs.read)
     if not written.whole:
         writer.remove(written.files)
@@ -362,15 +366,51 @@ def _written(
     except BaseException:
         writer.remove(written.files)
         raise
-    if changed or not _same(columns, stored, done):
+    if changed or not _same(columns, stored, done) or (writer.aside and not columns.equals(stored)):
         writer.remove(written.files)
         return None, None if changed else columns
-    if written.files.num_rows:
-        warehouse.add_files(written.files, table, once=(INGEST, milliseconds(now)))
+    if writer.aside:
+        warehouse.begin_with(spark, writer, written.files, once=(INGEST, milliseconds(now)))
+    elif written.files.num_rows:
+        warehouse.add_files(written.files, writer.table, once=(INGEST, milliseconds(now)))
     if rejected := written.rejected.num_rows:
         few = rejected <= MOST_HERE
         _write_quarantine(warehouse, values(spark, written.rejected), now, few=few)
     return done, columns
+
+
+def _writer(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    source: Source,
+    needs: Needs,
+    files: Sequence[SourceFile],
+) -> tuple[FileWriter | None, Layout]:
+    """What writes the events of files that have the columns of the table, where tasks can; without a table they have the columns
+    with which a few of them begin.
+    """
+    there = warehouse.exists("events")
+    if there:
+        columns, layout = _stored(warehouse), Layout.of(warehouse.properties("events"))
+    else:
+        begun = beginning_of_all(files, source.options)
+        columns = typed_as(begun.found, source.options, needs.numeric)
+        layout = _layout(spark, warehouse, columns, needs, begun.rows)
+        if not _possible(columns, source.options):
+            return None, layout
+    if not can_write(files, columns, layout.buckets):
+        return None, layout
+    table = _events(columns, layout, source)
+    return (warehouse.tested_writer(spark, table) if there else warehouse.writer_aside(table)), layout
+
+
+def _possible(columns: pa.Schema, options: ColumnOptions) -> bool:
+    """Whether a table can have these columns; what is wrong with them is told once all files are known."""
+    with contextlib.suppress(HamletError):
+        require_columns(columns.names, options)
+        refuse_impossible_names(columns)
+        return bool(columns.names)
+    return False
 
 
 def _same(columns: pa.Schema, stored: pa.Schema, done: Sequence[IngestedFile]) -> bool:
@@ -423,9 +463,13 @@ def _as_before(
 
 def _stored(warehouse: Warehouse) -> pa.Schema:
     """The columns of the sources that the table of events has."""
+    return _without_ours(warehouse.schema("events"))
+
+
+def _without_ours(events: pa.Schema) -> pa.Schema:
+    """Of the columns of a table of events those of the sources."""
     own = {column.name for column in tables.EVENT_COLUMNS}
-    stored = warehouse.schema("events").remove_metadata()
-    return pa.schema([field for field in stored if field.name not in own])
+    return pa.schema([field for field in events.remove_metadata() if field.name not in own])
 
 
 def _and_those_of_the_table(warehouse: Warehouse, columns: pa.Schema) -> pa.Schema:

@@ -25,8 +25,8 @@ from pipelines.steps.row_hashes import HASHED
 from resources.data_files import MOST_ROWS, NEW_FILES, FileWriter
 from resources.tables import EVENT_COLUMNS, TIMESTAMP
 
-MOST_BYTES = 256 << 20
-"""Of text that is written like this: in more, tasks would each have many files."""
+MOST_BYTES, MOST_BUCKETS = 256 << 20, 32
+"""Of text that is written into more buckets: a task has files of its own for each of them, again and again where there is much."""
 TASK_BYTES = 4 << 20
 """Of text that is worth a task of its own."""
 MOST_REJECTED = 50_000
@@ -34,7 +34,7 @@ MOST_REJECTED = 50_000
 MOST_TEXT = 256
 """Bytes of text of a row, on average: Spark hashes long texts faster."""
 MOST_DAYS = 8
-"""Of the events of a file: each task has files of its own for each day, and there would be many."""
+"""Of the events of a file that are written at once: a task has files of its own for each day, and there would be many."""
 MOST_WAITING = 128 << 20
 """Bytes of events that wait in a task for their file."""
 
@@ -67,10 +67,11 @@ class Written:
     rejected: pa.Table
 
 
-def can_write(files: Sequence[SourceFile], stored: pa.Schema) -> bool:
-    """Whether tasks can write the events of these files into a table with these columns of sources."""
+def can_write(files: Sequence[SourceFile], stored: pa.Schema, buckets: int) -> bool:
+    """Whether tasks can write the events of these files into a table with these columns of sources, and so many buckets."""
     text = sum(text_bytes(file.name, file.size) for file in files)
-    return text <= MOST_BYTES and all(one.type in HASHED for one in stored)
+    few = buckets <= MOST_BUCKETS or text <= MOST_BYTES
+    return few and all(one.type in HASHED for one in stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,8 @@ class _Collected:
     how: Writing
     events: list[pa.Table] = field(default_factory=list)
     days: dict[date, Sums] = field(default_factory=dict)
+    waiting: set[date] = field(default_factory=set)
+    """Days of its events that are in no file yet."""
     rejected: int = 0
     left: bool = False
     """The task cannot go on."""
@@ -156,14 +159,15 @@ class _Collected:
             events = self._placed(batch)
             for day, sums in day_sums(events, self.how.columns.names).items():
                 self.days[day] = self.days.get(day, Sums()) + sums
-            self.left = len(self.days) > MOST_DAYS
+                self.waiting.add(day)
+            self.left = len(self.waiting) > MOST_DAYS
             self.events.append(events)
             rows, size = (
                 sum(values)
                 for values in zip(*((one.num_rows, one.nbytes) for one in self.events), strict=True)
             )
             if rows >= MOST_ROWS or size >= MOST_WAITING:
-                yield from self.write()
+                yield from self.write(more=True)
 
     def contents(self, name: str) -> Iterator[pa.RecordBatch]:
         """A file is read: what its events are, by day."""
@@ -177,13 +181,23 @@ class _Collected:
                 checksum=pa.array([sums.checksum]),
             )
         self.days.clear()
+        self.waiting.clear()
 
-    def write(self) -> Iterator[pa.RecordBatch]:
-        """Write the events that wait, in the order of the files of `events`."""
+    def write(self, *, more: bool = False) -> Iterator[pa.RecordBatch]:
+        """Write the events that wait, in the order of the files of `events`; where more come, those of a last day that has just
+        begun wait on, or its files would be small.
+        """
         if not self.events:
             return
         events = pa.concat_tables(self.events)
         self.events.clear()
+        self.waiting.clear()
+        if more:
+            last = pc.equal(events.column("day"), pc.max(events.column("day")))
+            begun = events.filter(last)
+            if 2 * begun.num_rows < events.num_rows:
+                self.events.append(begun)
+                events = events.filter(pc.invert(last))
         names = ["day", "bucket", *self.how.layout.key, "event_time"]
         order = pc.sort_indices(events, sort_keys=[(name, "ascending") for name in names])
         for batch in self.how.writer.write(events.take(order).combine_chunks().to_batches()):

@@ -19,7 +19,7 @@ from pipelines.reading import (
     ColumnOptions,
     Evidence,
     FirstReading,
-    all_rows,
+    beginnings,
     decide,
     discover,
     evidence,
@@ -143,7 +143,7 @@ def answers_of(
 
     answers: list[object] = []
     with pytest.MonkeyPatch.context() as patch, Crew(threads) as crew:
-        patch.setattr(all_rows, "BEGINNING", beginning)
+        patch.setattr(beginnings, "BEGINNING", beginning)
         patch.setattr(rows, "read_csv", partial(read_csv, block_bytes=size))
         patch.setattr(rows, "read_json", partial(read_json, block_bytes=size))
         for way, expected in ((twice, lambda *_: {}), (once, rows._expected)):
@@ -233,7 +233,7 @@ def test_a_file_that_goes_on_as_it_began_is_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where a column is empty in all of it; one that goes on otherwise is read again."""
-    monkeypatch.setattr(all_rows, "BEGINNING", 64)
+    monkeypatch.setattr(beginnings, "BEGINNING", 64)
     begun = "t,k,v,w\n" + "".join(f"2026-01-05T08:00:{second:02}Z,x,{second},\n" for second in range(50))
     (tmp_path / "a.csv").write_text(begun)
     (tmp_path / "b.csv").write_text(begun + "2026-01-05T08:01:00Z,x,1.5,\n")
