@@ -114,7 +114,9 @@ def _parts(rows: pa.Table, partition: Sequence[str]) -> Iterator[tuple[pa.Table,
     numbered = rows.select(names).append_column(_ROW, pa.array(np.arange(rows.num_rows)))
     groups = numbered.group_by(names, use_threads=False).aggregate([(_ROW, "list")])
     for group, members in zip(groups.select(names).to_pylist(), groups.column(f"{_ROW}_list"), strict=True):
-        part = rows if groups.num_rows == 1 else rows.take(members.values)
+        first, last = members.values[0].as_py(), members.values[-1].as_py()
+        together = last - first + 1 == len(members.values)  # they are in order: nothing has to be copied
+        part = rows.slice(first, len(members.values)) if together else rows.take(members.values)
         yield (
             part.drop_columns(names),
             {name: None if one is None else str(one) for name, one in group.items()},
