@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -34,6 +35,7 @@ from pipelines.steps.ingestion.ingest import UNBOUNDED, IngestReport, Needs, ing
 from pipelines.steps.ingestion.ledger import Ledger
 from pipelines.steps.late import record_late
 from pipelines.steps.metrics import Metric, execute_metrics, ingest_metrics, write_metrics
+from pipelines.steps.packing import each_in_tasks
 from pipelines.steps.planning import needs_of, plan_rows, write_plan
 from pipelines.steps.publication.publish import publish
 from pipelines.steps.publication.wide import publish_wide
@@ -254,7 +256,8 @@ def _give(
     _now("check results")
     sample = replace(settings.sample, size=min(settings.sample.size, SAMPLES))
     with ThreadPoolExecutor(1) as beside:
-        compared = beside.submit(compare_with_greta, warehouse, replace(settings, sample=sample), span)
+        each = partial(each_in_tasks, spark)
+        compared = beside.submit(compare_with_greta, warehouse, replace(settings, sample=sample), span, each)
         _require("results", check_results(spark, warehouse, settings, span).outcomes)
         _require_equal(compared.result())
     _now("publish aggregates")

@@ -1,6 +1,7 @@
 """Checks beside the assets: they block what is downstream, and show what is wrong and what to do."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import dagster as dg
@@ -18,6 +19,7 @@ from pipelines.checks.rules import Outcome, cell, markdown
 from pipelines.folder import WorkloadFolder
 from pipelines.showing.pictures import short
 from pipelines.steps.execution.computed import forget_computed
+from pipelines.steps.packing import each_in_tasks
 from resources import tables
 
 SHOWN_DIFFERENCES = 50
@@ -85,12 +87,13 @@ def result_checks(place: Place) -> tuple[dg.AssetChecksDefinition, ...]:
 
     @dg.asset_check(asset=place.key(tables.COMPUTED.name), blocking=True)
     def greta_comparison(
-        context: dg.AssetCheckExecutionContext, pipeline: PipelineResource
+        context: dg.AssetCheckExecutionContext, pipeline: PipelineResource, spark: SparkResource
     ) -> dg.AssetCheckResult:
         """The reference engine recomputes results from the raw events; every digit must agree."""
         with telling(context, pipeline):
             settings = pipeline.settings(place.name, place.span(context))
-            comparison = compare_with_greta(pipeline.tables(), settings, settings.span)
+            each = partial(each_in_tasks, spark.session())
+            comparison = compare_with_greta(pipeline.tables(), settings, settings.span, each)
             if comparison.differences:
                 forget_computed(pipeline.tables(), settings, ())
         say(context, f"greta comparison: {_extent(comparison)}, {len(comparison.differences)} differences")

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import heapq
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
+
+_TASKS_OF_CORE = 4
+"""Where items of one size may take different times."""
+_MADE = pa.schema([("number", pa.int64()), ("made", pa.binary())])
 
 
 def pack(sizes: Sequence[int], parts: int) -> tuple[tuple[int, ...], ...]:
@@ -37,6 +43,21 @@ def run_tasks(
     No row passes the driver: a task gets its own value, not data.
     """
     return numbered(spark, len(tasks)).mapInArrow(worked(spark, tasks, work), schema)
+
+
+def each_in_tasks(
+    spark: SparkSession, work: Callable[[Any], Any], items: Sequence[Any], sizes: Sequence[int]
+) -> list[Any]:
+    """What `work` makes of each of the items, in their order; tasks share them by their sizes. All of it pickles."""
+
+    def made(members: Sequence[tuple[int, Any]]) -> Iterator[pa.RecordBatch]:
+        for number, item in members:
+            yield pa.record_batch([pa.array([number]), pa.array([pickle.dumps(work(item))])], schema=_MADE)
+
+    packs = pack(sizes, _TASKS_OF_CORE * spark.sparkContext.defaultParallelism)
+    tasks = [tuple((number, items[number]) for number in members) for members in packs]
+    told = run_tasks(spark, tasks, made, from_arrow_schema(_MADE)).toArrow().sort_by("number")
+    return [pickle.loads(one) for one in told.column("made").to_pylist()]  # noqa: S301 - of our own tasks
 
 
 def numbered(spark: SparkSession, tasks: int) -> DataFrame:

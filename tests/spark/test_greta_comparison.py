@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from delta.tables import DeltaTable
 
+from hamlet_core.errors import StreamError
+from pipelines.checks import greta
 from pipelines.checks.differences import Problem
 from pipelines.checks.greta import compare_with_greta
 from pipelines.settings import SampleOptions
@@ -15,6 +17,7 @@ from pipelines.spans import EPOCH, Partition, Span
 from pipelines.steps.execution.computed import forget_computed
 from pipelines.steps.execution.execute import execute
 from pipelines.steps.ingestion.ingest import ingest
+from pipelines.steps.packing import each_in_tasks
 from pipelines.steps.planning import needs_of
 from resources.warehouse import Warehouse
 from tests.spark.pipeline_cases import settings_for, stream, write_csv
@@ -59,6 +62,35 @@ def test_right_rows_pass_and_the_sample_is_large(computed, settings):
     assert whole.compared == computed.rows("computed_aggregates").num_rows
     assert sample.compared > 50
     assert sample == compare_with_greta(computed, replace(settings, sample=SAMPLED))
+
+
+def test_tasks_recompute_what_would_take_long_and_find_the_same(spark, computed, settings, monkeypatch):
+    """Rows, wrong rows, and what the reference refuses."""
+    monkeypatch.setattr(greta, "_EVENTS_HERE", 0)
+    asked: list[int] = []
+
+    def each(work, items, sizes):
+        asked.append(len(items))
+        return each_in_tasks(spark, work, items, sizes)
+
+    sampled = replace(settings, sample=SAMPLED)
+    here = compare_with_greta(computed, sampled)
+    assert asked == []
+    assert compare_with_greta(computed, sampled, None, each) == here
+    assert sum(asked) == here.compared > 50
+    table = DeltaTable.forPath(spark, computed.path_of("computed_aggregates"))
+    table.delete("query = 'pairs' AND aggregate = 'COUNT(*)'")
+    wrong = compare_with_greta(computed, sampled)
+    assert wrong.differences
+    assert compare_with_greta(computed, sampled, None, each) == wrong
+    with monkeypatch.context() as patch:
+        patch.setattr(greta._Reference, "rows", refuse_all)
+        with pytest.raises(StreamError, match=r"\[E999\] no"):
+            compare_with_greta(computed, sampled, None, lambda work, items, _: [work(one) for one in items])
+
+
+def refuse_all(*_: object) -> None:
+    raise StreamError("no", code="E999")
 
 
 def test_the_engine_that_computed_is_not_asked(computed, settings, monkeypatch):
