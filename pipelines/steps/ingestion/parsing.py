@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import col
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from hamlet_core.threads import Crew
 from pipelines.reading import (
     REJECTED_SCHEMA,
     ColumnOptions,
@@ -102,11 +103,12 @@ def parsed_batches(
     read: frozenset[str],
     *,
     observe: bool,
+    crew: Crew | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one of the files, as `parse_files` has them; those of a batch are of one kind."""
+    """The rows of one of the files, as `parse_files` has them; those of a batch are of one kind. A crew types several at once."""
     schema, name = parsed_schema(columns, options), files[number].name
     seen: list[Evidence] | None = [] if observe else None
-    for rows in read_file(files[number], columns, options, read, seen=seen):
+    for rows in read_file(files[number], columns, options, read, crew, seen):
         yield from _batches(rows, schema, name, number, options)
     if seen is not None:
         found = pa.array([pickle.dumps(merge(seen))])

@@ -6,6 +6,7 @@ files of its own, so this is for what a task can hold.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -16,6 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from hamlet_core.errors import InvariantError
+from hamlet_core.threads import Crew
 from pipelines.reading import ColumnOptions, SourceFile, text_bytes
 from pipelines.steps.ingestion.contents import Sums, day_sums
 from pipelines.steps.ingestion.parsing import FAULTS, REJECTED, REJECTED_TYPE, SEEN, parsed_batches
@@ -91,21 +93,26 @@ class Writing:
         read: frozenset[str],
     ) -> Written:
         """Read the files, as `parse_files` does when it observes, and write their events."""
+        sizes = [text_bytes(file.name, file.size) for file in files]
+        cores = spark.sparkContext.defaultParallelism
+        packs = pack(sizes, max(1, min(cores, sum(sizes) // TASK_BYTES)))
+        threads = cores // len(packs)  # one large file has all cores of its machine
 
         def work(members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
             collected = _Collected(self)
-            for number in members:
-                for batch in parsed_batches(files, number, self.columns, options, read, observe=True):
-                    yield from collected.take(batch)
-                    if collected.left:
-                        yield _told(1)
-                        return
-                yield from collected.contents(files[number].name)
+            with Crew(max(1, min(threads, os.cpu_count() or 1))) as crew:
+                for number in members:
+                    for batch in parsed_batches(
+                        files, number, self.columns, options, read, observe=True, crew=crew
+                    ):
+                        yield from collected.take(batch)
+                        if collected.left:
+                            yield _told(1)
+                            return
+                    yield from collected.contents(files[number].name)
             yield from collected.write()
 
-        sizes = [text_bytes(file.name, file.size) for file in files]
-        tasks = max(1, min(spark.sparkContext.defaultParallelism, sum(sizes) // TASK_BYTES))
-        told = run_tasks(spark, pack(sizes, tasks), work, from_arrow_schema(_TOLD)).toArrow()
+        told = run_tasks(spark, packs, work, from_arrow_schema(_TOLD)).toArrow()
         told = told.cast(_TOLD)
         news, rejected = told.column(_NEW).is_valid(), told.column(REJECTED).is_valid()
         counted = told.filter(pc.invert(pc.or_(news, rejected))).select(_COUNTED.names)
