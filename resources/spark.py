@@ -30,8 +30,8 @@ LOGGING = Path(__file__).parent / "spark_conf" / "log4j2.properties"
 LOOPBACK = "127.0.0.1"
 JVM_SECONDS = 120
 """How long a JVM may take to end: one that archives its classes writes 200 MB."""
-BRIEF = 32 << 20
-"""Bytes of text, some 400,000 events, up to which Java's second compiler costs more than it saves."""
+BRIEF = 384 << 20
+"""Bytes of text, some five million events, up to which Java's second compiler costs more than it saves."""
 SMALL = 4 << 20
 """Bytes of text, some 50,000 events, up to which it costs more to compile what Spark plans than it saves."""
 _FIRST_QUERY = """

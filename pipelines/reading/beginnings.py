@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -32,9 +32,20 @@ class Beginning:
 
 def beginning(file: SourceFile, options: ColumnOptions) -> Beginning:
     """What the first records of a text file say, or a Parquet file of itself; an unreadable one is told by `read_file`."""
+    found: list[Evidence] = []
+    rows = 0
     with suppress(UnreadableFileError, OSError):
-        return _of_parquet(file, options) if file.format is Format.PARQUET else _of_text(file, options)
-    return Beginning()
+        if file.format is Format.PARQUET:
+            _, rows = declared_schema(file.path)
+            found += (Evidence((one,)) for one in of_parquet(file, options.time_column, most=1))
+        else:
+            for chunk in (read_csv if file.format is Format.CSV else read_json)(file.path, BEGINNING):
+                found.append(Evidence(tuple(of_chunk(chunk, options.time_column))))
+                if records := len(chunk.numbers):
+                    size = text_bytes(file.name, file.size)
+                    rows = records * size // min(size, BEGINNING)
+                    break
+    return Beginning(merge(found), rows)
 
 
 def beginning_of_all(files: Sequence[SourceFile], options: ColumnOptions) -> Beginning:
@@ -45,19 +56,3 @@ def beginning_of_all(files: Sequence[SourceFile], options: ColumnOptions) -> Beg
     size = max(1, sum(text_bytes(file.name, file.size) for file in looked))
     every = sum(text_bytes(file.name, file.size) for file in files)
     return Beginning(merge(one.found for one in seen), sum(one.rows for one in seen) * every // size)
-
-
-def _of_text(file: SourceFile, options: ColumnOptions) -> Beginning:
-    found: list[Evidence] = []
-    for chunk in (read_csv if file.format is Format.CSV else read_json)(file.path, BEGINNING):
-        found.append(Evidence(tuple(of_chunk(chunk, options.time_column))))
-        if records := len(chunk.numbers):
-            size = text_bytes(file.name, file.size)
-            return Beginning(merge(found), records * size // min(size, BEGINNING))
-    return Beginning(merge(found))
-
-
-def _of_parquet(file: SourceFile, options: ColumnOptions) -> Beginning:
-    _, rows = declared_schema(file.path)
-    found: Iterator[Evidence] = (Evidence((one,)) for one in of_parquet(file, options.time_column, most=1))
-    return Beginning(merge(found), rows)
