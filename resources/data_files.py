@@ -6,6 +6,7 @@ names is not part of its table: vacuum removes it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 import uuid
@@ -64,21 +65,25 @@ class FileWriter:
     def remove(self, written: pa.Table) -> None:
         """Delete files that are not to be part of the table after all: rows of `NEW_FILES`."""
         files, folder = self.place.filesystem()
-        if self.aside:
-            if self.place.is_folder:
-                files.delete_dir(folder)
-            return
         for path in written.column("path").to_pylist():
             files.delete_file(f"{folder}/{path}")
 
+    @contextlib.contextmanager
+    def tidied(self) -> Iterator[None]:
+        """The folder aside goes when the block ends, however it does, with what has not been moved."""
+        try:
+            yield
+        finally:
+            if self.aside:
+                remove_folder(self.place)
+
     def move(self, written: pa.Table, place: Location) -> None:
-        """Move files that were written aside to where their table is; the folder goes."""
+        """Move files that were written aside to where their table is."""
         files, folder = self.place.filesystem()
         _, there = place.filesystem()
         for path in written.column("path").to_pylist():
             files.create_dir(f"{there}/{path}".rpartition("/")[0])
             files.move(f"{folder}/{path}", f"{there}/{path}")
-        self.remove(written)
 
     def _write(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
         rows = pa.Table.from_batches(batches, self.table.schema.remove_metadata())
@@ -103,6 +108,13 @@ class FileWriter:
             "partition": json.dumps(values),
             "statistics": json.dumps(statistics_of(told[0], _asked(self.table))),
         }
+
+
+def remove_folder(place: Location) -> None:
+    """Delete a folder, as far as that is possible: a task whose end nobody waited for may still write there."""
+    files, path = place.filesystem()
+    with contextlib.suppress(OSError):
+        files.delete_dir(path)
 
 
 def _parts(rows: pa.Table, partition: Sequence[str]) -> Iterator[tuple[pa.Table, dict[str, str | None]]]:

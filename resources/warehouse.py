@@ -35,6 +35,7 @@ from resources.data_files import (
     parquet,
     remove_actions,
     remove_begun_log,
+    remove_folder,
 )
 from resources.delta_errors import explained, explained_by_delta_rs, overtaken, refused_row
 from resources.failures import damaged_file, require_room
@@ -492,8 +493,8 @@ class Warehouse:
         return FileWriter(self.location.below(table.name), table) if as_declared else None
 
     def writer_aside(self, table: Table) -> FileWriter | None:
-        """As `tested_writer`, for a table that is not there yet: its files wait in a folder aside until `begin_with` makes it, for
-        its columns are known once they are written. None in a store, where files cannot be moved.
+        """As `tested_writer`, for a table that is not there yet and tasks of this machine: its files wait in a folder aside until
+        `begin_with` makes it, for its columns are known once they are written. None in a store, where files cannot be moved.
         """
         if self.location.local is None:
             return None
@@ -510,11 +511,10 @@ class Warehouse:
             self.add_files(files, writer.table, once=once)
 
     def remove_aside(self) -> None:
-        """Delete what killed writers have left aside; nobody else may be writing."""
+        """Delete what killed writers have left aside; nobody may be writing there."""
         for name in self.location.folders() if self.location.local is not None else ():
             if name.startswith(_ASIDE):
-                files, folder = self.location.below(name).filesystem()
-                files.delete_dir(folder)
+                remove_folder(self.location.below(name))
 
     def add_files(self, files: pa.Table, table: Table, *, once: tuple[str, int] | None = None) -> None:
         """Add files that tasks have written, rows of `NEW_FILES`, in one commit; `once` as that of `append`."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from pipelines.reading.chunks import UnreadableFileError
+from pipelines.reading.chunks import Chunk, UnreadableFileError
 from pipelines.reading.columns import ColumnOptions
 from pipelines.reading.csv_text import read_csv
 from pipelines.reading.decoding import text_bytes
@@ -19,6 +19,8 @@ BEGINNING = 2 << 20
 """Bytes of a file that say what its columns are, until all of it does; more than a header may have."""
 MOST_FILES = 4
 """That are looked at for what all are like."""
+SAMPLES = 100
+"""Records whose lengths say how many a file has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +43,8 @@ def beginning(file: SourceFile, options: ColumnOptions) -> Beginning:
         else:
             for chunk in (read_csv if file.format is Format.CSV else read_json)(file.path, BEGINNING):
                 found.append(Evidence(tuple(of_chunk(chunk, options.time_column))))
-                if records := len(chunk.numbers):
-                    size = text_bytes(file.name, file.size)
-                    rows = records * size // min(size, BEGINNING)
+                if len(chunk.numbers):
+                    rows = _rows(file, chunk)
                     break
     return Beginning(merge(found), rows)
 
@@ -56,3 +57,11 @@ def beginning_of_all(files: Sequence[SourceFile], options: ColumnOptions) -> Beg
     size = max(1, sum(text_bytes(file.name, file.size) for file in looked))
     every = sum(text_bytes(file.name, file.size) for file in files)
     return Beginning(merge(one.found for one in seen), sum(one.rows for one in seen) * every // size)
+
+
+def _rows(file: SourceFile, chunk: Chunk) -> int:
+    """About how many records a file has whose first ones these are, by the lengths of some of them."""
+    records = len(chunk.numbers)
+    some = range(0, records, max(1, records // SAMPLES))
+    letters = sum(len(chunk.raw(place)) + 1 for place in some)
+    return max(records, text_bytes(file.name, file.size) * len(some) // letters)

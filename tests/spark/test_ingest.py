@@ -289,7 +289,7 @@ def test_files_read_once_come_to_what_they_come_to_read_twice(spark, tmp_path, m
             with monkeypatch.context() as patch:
                 if target is twice:
                     patch.setattr(ingest_module, "_as_before", lambda *_: (None, None, None))
-                    patch.setattr(ingest_module, "can_write", lambda *_: False)
+                    patch.setattr(ingest_module, "can_write", lambda *_, **__: False)
                 try:
                     report = bring(spark, target, inbox, types=())
                 except HamletError as error:
@@ -369,7 +369,8 @@ def test_what_a_killed_first_ingest_left_aside_goes(spark, warehouse, inbox):
         with pytest.raises(ZeroDivisionError):
             bring(spark, warehouse, inbox)
     assert warehouse.count("events") == 0
-    assert len([name for name in warehouse.location.folders() if name.startswith(".begun-")]) == 1
+    assert [name for name in warehouse.location.folders() if name.startswith(".begun-")] == []
+    left.mkdir(parents=True)
     assert bring(spark, warehouse, inbox).rows == 4
     assert [name for name in warehouse.location.folders() if name.startswith(".begun-")] == []
     assert warehouse.count("events") == 4
@@ -378,22 +379,37 @@ def test_what_a_killed_first_ingest_left_aside_goes(spark, warehouse, inbox):
 def test_a_day_that_begins_where_a_task_writes_has_its_events_in_one_file(tmp_path, monkeypatch):
     """However many days a file has: those that are written no more are in their files."""
     days = writing.MOST_DAYS + 4
-    lines = [f"{86_400 * (row // 100) + row},A,x,{row}\n" for row in range(100 * days)]
-    (tmp_path / "days.csv").write_text(f"time,type,k,v\n{''.join(lines)}")
-    files, columns = discover(tmp_path / "days.csv"), pa.schema({"time": pa.int64(), "type": pa.string()})
-    columns = pa.schema([*columns, ("k", pa.string()), ("v", pa.int64())])
-    table = tables.events_table(tuple(tables.Column(one.name, one.type, "") for one in columns), ())
-    collected = writing._Collected(
-        Writing(FileWriter(Location.of(tmp_path / "events"), table), columns, LAYOUT, NOW)
-    )
+    collected, good = collecting(tmp_path, [86_400 * (row // 100) + row for row in range(100 * days)])
     monkeypatch.setattr(writing, "MOST_ROWS", 250)
-    (good, _) = parsing.parsed_batches(files, 0, columns, ColumnOptions(), NEEDS.read, observe=True)
     for first in range(0, good.num_rows, 50):
         list(collected.take(good.slice(first, 50)))
         assert not collected.left
     list(collected.write())
     written = [pq.read_metadata(path) for path in (tmp_path / "events").rglob("*.parquet")]
     assert [one.num_rows for one in written] == [100] * days
+
+
+def test_days_that_come_again_and_again_are_for_spark(tmp_path, monkeypatch):
+    """A file that is not in order of time: each time that a task writes it would write files of all days."""
+    collected, good = collecting(tmp_path, [86_400 * (row % 4) + row for row in range(600)])
+    monkeypatch.setattr(writing, "MOST_ROWS", 250)
+    left = []
+    for first in range(0, good.num_rows, 50):
+        list(collected.take(good.slice(first, 50)))
+        left.append(collected.left)
+    assert left == [False] * 5 + [True] * 7
+
+
+def collecting(folder: Path, times: list[int]) -> tuple[writing._Collected, pa.RecordBatch]:
+    """What collects the events of a file with these times, and these."""
+    lines = [f"{time},A,x,{number}\n" for number, time in enumerate(times)]
+    (folder / "one.csv").write_text(f"time,type,k,v\n{''.join(lines)}")
+    columns = pa.schema({"time": pa.int64(), "type": pa.string(), "k": pa.string(), "v": pa.int64()})
+    table = tables.events_table(tuple(tables.Column(one.name, one.type, "") for one in columns), ())
+    how = Writing.of(FileWriter(Location.of(folder / "events"), table), LAYOUT, NOW)
+    files = discover(folder / "one.csv")
+    good, _ = parsing.parsed_batches(files, 0, columns, ColumnOptions(), NEEDS.read, observe=True)
+    return writing._Collected(how), good
 
 
 def test_a_file_that_changes_while_tasks_write_its_events_is_left_to_the_next_run(
@@ -455,6 +471,9 @@ def test_long_texts_many_days_and_many_bad_rows_are_for_spark(spark, warehouse, 
     (inbox / "worse.csv").write_text(f"{GOOD}{bad}")
     report = bring(spark, warehouse, inbox, types=(("v", "integer"),))
     assert [(one.rows, one.rejected) for one in report.files] == [(3, writing.MOST_REJECTED + 1)]
+    monkeypatch.setattr(writing, "REJECTED_BYTES", 1_000)
+    (inbox / "much.csv").write_text(f"{GOOD}{bad[:22_000]}".replace("\n1,", "\n0,"))
+    assert bring(spark, warehouse, inbox, types=(("v", "integer"),)).rejected == 2_000
     assert added == []
     assert stray_files(warehouse) == set()
     assert warehouse.count("events_quarantine") > writing.MOST_REJECTED

@@ -70,7 +70,7 @@ from pipelines.steps.ingestion.parsing import (
     parse_files,
     read_here,
 )
-from pipelines.steps.ingestion.writing import Writing, can_write
+from pipelines.steps.ingestion.writing import Writing, can_write, is_here, without_ours
 from pipelines.steps.layout import Layout, refuse_impossible_names, source_properties
 from pipelines.steps.progress import watched
 from resources import tables
@@ -86,6 +86,9 @@ LOOK_AGAIN = 1.0
 between is whole, as far as anybody can see.
 """
 
+
+_BUCKETS_OFF = 2
+"""Times the buckets that a table is begun with it may have by the rows that came: how many text is, is guessed before."""
 
 RESTORE = "put new rows into a new file and restore this one, or ingest everything into a new warehouse"
 STILL_WRITTEN = "still being written: left to the next run"
@@ -354,8 +357,16 @@ def _written(
     writer, layout = _writer(spark, warehouse, source, needs, files)
     if writer is None:
         return None, None
-    stored = _without_ours(writer.table.schema)
-    written = Writing(writer, stored, layout, now).write(spark, files, options, needs.read)
+    with writer.tidied():
+        return _written_by(spark, warehouse, source, needs, sifted, Writing.of(writer, layout, now))
+
+
+def _written_by(
+    spark: SparkSession, warehouse: Warehouse, source: Source, needs: Needs, sifted: Sifted, how: Writing
+) -> tuple[tuple[IngestedFile, ...] | None, pa.Schema | None]:
+    """As `_written`."""
+    files, options, writer = sifted.fresh, source.options, how.writer
+    written = how.write(spark, files, options, needs.read)
     if not written.whole:
         writer.remove(written.files)
         return None, None
@@ -366,16 +377,20 @@ def _written(
     except BaseException:
         writer.remove(written.files)
         raise
-    if changed or not _same(columns, stored, done) or (writer.aside and not columns.equals(stored)):
+    fits = _same(columns, how.columns, done)
+    if writer.aside:
+        layout = _layout(spark, warehouse, columns, needs, sum(file.rows for file in done))
+        fits = fits and columns.equals(how.columns) and layout.buckets <= _BUCKETS_OFF * how.layout.buckets
+    if changed or not fits:
         writer.remove(written.files)
         return None, None if changed else columns
     if writer.aside:
-        warehouse.begin_with(spark, writer, written.files, once=(INGEST, milliseconds(now)))
+        warehouse.begin_with(spark, writer, written.files, once=(INGEST, milliseconds(how.ingested_at)))
     elif written.files.num_rows:
-        warehouse.add_files(written.files, writer.table, once=(INGEST, milliseconds(now)))
+        warehouse.add_files(written.files, writer.table, once=(INGEST, milliseconds(how.ingested_at)))
     if rejected := written.rejected.num_rows:
         few = rejected <= MOST_HERE
-        _write_quarantine(warehouse, values(spark, written.rejected), now, few=few)
+        _write_quarantine(warehouse, values(spark, written.rejected), how.ingested_at, few=few)
     return done, columns
 
 
@@ -398,7 +413,8 @@ def _writer(
         layout = _layout(spark, warehouse, columns, needs, begun.rows)
         if not _possible(columns, source.options):
             return None, layout
-    if not can_write(files, columns, layout.buckets):
+    here = is_here(spark)
+    if not can_write(files, columns, layout.buckets, here=here) or not (there or here):
         return None, layout
     table = _events(columns, layout, source)
     return (warehouse.tested_writer(spark, table) if there else warehouse.writer_aside(table)), layout
@@ -463,13 +479,7 @@ def _as_before(
 
 def _stored(warehouse: Warehouse) -> pa.Schema:
     """The columns of the sources that the table of events has."""
-    return _without_ours(warehouse.schema("events"))
-
-
-def _without_ours(events: pa.Schema) -> pa.Schema:
-    """Of the columns of a table of events those of the sources."""
-    own = {column.name for column in tables.EVENT_COLUMNS}
-    return pa.schema([field for field in events.remove_metadata() if field.name not in own])
+    return without_ours(warehouse.schema("events"))
 
 
 def _and_those_of_the_table(warehouse: Warehouse, columns: pa.Schema) -> pa.Schema:

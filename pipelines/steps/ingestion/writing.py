@@ -6,9 +6,8 @@ files of its own, so this is for what a task can hold.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
 import pyarrow as pa
@@ -28,15 +27,19 @@ from resources.data_files import MOST_ROWS, NEW_FILES, FileWriter
 from resources.tables import EVENT_COLUMNS, TIMESTAMP
 
 MOST_BYTES, MOST_BUCKETS = 256 << 20, 32
-"""Of text that is written into more buckets: a task has files of its own for each of them, again and again where there is much."""
+"""Of text, where there are more buckets or several machines: a task has files of its own for each bucket, and where there is much
+text again and again.
+"""
 TASK_BYTES = 4 << 20
 """Of text that is worth a task of its own."""
-MOST_REJECTED = 50_000
-"""Rows of a task that are no events: they pass the driver."""
+MOST_REJECTED, REJECTED_BYTES = 50_000, 128 << 20
+"""Rows of a task that are no events, and bytes of those of all tasks: they pass the driver."""
 MOST_TEXT = 256
 """Bytes of text of a row, on average: Spark hashes long texts faster."""
 MOST_DAYS = 8
 """Of the events of a file that are written at once: a task has files of its own for each day, and there would be many."""
+MOST_AGAIN = 2
+"""Days of a file of which a task has written events before: in one that is not in order of time they would be all."""
 MOST_WAITING = 128 << 20
 """Bytes of events that wait in a task for their file."""
 
@@ -69,10 +72,23 @@ class Written:
     rejected: pa.Table
 
 
-def can_write(files: Sequence[SourceFile], stored: pa.Schema, buckets: int) -> bool:
-    """Whether tasks can write the events of these files into a table with these columns of sources, and so many buckets."""
+def is_here(spark: SparkSession) -> bool:
+    """Whether the tasks of a session are on this machine."""
+    return str(spark.sparkContext.master).startswith("local")
+
+
+def without_ours(events: pa.Schema) -> pa.Schema:
+    """Of the columns of a table of events those of the sources."""
+    own = {column.name for column in EVENT_COLUMNS}
+    return pa.schema([field for field in events.remove_metadata() if field.name not in own])
+
+
+def can_write(files: Sequence[SourceFile], stored: pa.Schema, buckets: int, *, here: bool) -> bool:
+    """Whether tasks, `here` or on other machines, can write the events of these files into a table with these columns of sources,
+    and so many buckets.
+    """
     text = sum(text_bytes(file.name, file.size) for file in files)
-    few = buckets <= MOST_BUCKETS or text <= MOST_BYTES
+    few = (here and buckets <= MOST_BUCKETS) or text <= MOST_BYTES
     return few and all(one.type in HASHED for one in stored)
 
 
@@ -84,6 +100,13 @@ class Writing:
     columns: pa.Schema
     layout: Layout
     ingested_at: datetime
+    rejected_bytes: int = REJECTED_BYTES
+    """Of a task."""
+
+    @classmethod
+    def of(cls, writer: FileWriter, layout: Layout, ingested_at: datetime) -> Writing:
+        """How events are written into the table of a writer."""
+        return cls(writer, without_ours(writer.table.schema), layout, ingested_at)
 
     def write(
         self,
@@ -96,14 +119,15 @@ class Writing:
         sizes = [text_bytes(file.name, file.size) for file in files]
         cores = spark.sparkContext.defaultParallelism
         packs = pack(sizes, max(1, min(cores, sum(sizes) // TASK_BYTES)))
-        threads = cores // len(packs)  # one large file has all cores of its machine
+        threads = cores // len(packs) if is_here(spark) else 1  # one large file has all cores
+        how = replace(self, rejected_bytes=REJECTED_BYTES // len(packs))
 
         def work(members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
-            collected = _Collected(self)
-            with Crew(max(1, min(threads, os.cpu_count() or 1))) as crew:
+            collected = _Collected(how)
+            with Crew(max(1, threads)) as crew:
                 for number in members:
                     for batch in parsed_batches(
-                        files, number, self.columns, options, read, observe=True, crew=crew
+                        files, number, how.columns, options, read, observe=True, crew=crew
                     ):
                         yield from collected.take(batch)
                         if collected.left:
@@ -143,8 +167,11 @@ class _Collected:
     events: list[pa.Table] = field(default_factory=list)
     days: dict[date, Sums] = field(default_factory=dict)
     waiting: set[date] = field(default_factory=set)
-    """Days of its events that are in no file yet."""
+    """Days of the events of the file that is being read that are in none yet, ..."""
+    gone: set[date] = field(default_factory=set)
+    """... and those of which some may be."""
     rejected: int = 0
+    rejected_bytes: int = 0
     left: bool = False
     """The task cannot go on."""
 
@@ -158,7 +185,8 @@ class _Collected:
         elif batch.column(REJECTED).null_count == 0:
             known = {"source_file": batch.column("source_file"), REJECTED: batch.column(REJECTED)}
             self.rejected += batch.num_rows
-            self.left = self.rejected > MOST_REJECTED
+            self.rejected_bytes += batch.nbytes
+            self.left = self.rejected > MOST_REJECTED or self.rejected_bytes > self.how.rejected_bytes
             yield _told(batch.num_rows, **known)
         elif _text_of(batch) > MOST_TEXT * batch.num_rows:
             self.left = True
@@ -167,7 +195,7 @@ class _Collected:
             for day, sums in day_sums(events, self.how.columns.names).items():
                 self.days[day] = self.days.get(day, Sums()) + sums
                 self.waiting.add(day)
-            self.left = len(self.waiting) > MOST_DAYS
+            self.left = len(self.waiting) > MOST_DAYS or len(self.waiting & self.gone) > MOST_AGAIN
             self.events.append(events)
             rows, size = (
                 sum(values)
@@ -189,6 +217,7 @@ class _Collected:
             )
         self.days.clear()
         self.waiting.clear()
+        self.gone.clear()
 
     def write(self, *, more: bool = False) -> Iterator[pa.RecordBatch]:
         """Write the events that wait, in the order of the files of `events`; where more come, those of a last day that has just
@@ -198,6 +227,7 @@ class _Collected:
             return
         events = pa.concat_tables(self.events).combine_chunks()  # sorted in a third of the time
         self.events.clear()
+        self.gone |= self.waiting
         self.waiting.clear()
         if more:
             last = pc.equal(events.column("day"), pc.max(events.column("day")))

@@ -265,3 +265,19 @@ def test_only_columns_that_are_read_are_kept(tmp_path: Path) -> None:
     keyed = replace(TICK, unique=("k",))
     first = FirstReading.of(files, keyed, frozenset({"v"}), only_read=True)
     assert first.rows(decide(first.found, keyed)).good.column_names == ["t", "k", "v", "w"]
+
+
+def test_a_file_that_was_empty_when_it_was_listed_has_a_beginning(tmp_path):
+    """It says what it has by now; whoever reads all of it sees that it has changed."""
+    (tmp_path / "one.csv").write_text("time,type\n1,A\n")
+    (listed,) = discover(tmp_path / "one.csv")
+    begun = beginnings.beginning_of_all([replace(listed, size=0)], ColumnOptions())
+    assert [column.name for column in begun.found.columns] == ["time", "type"]
+
+
+def test_how_many_rows_files_have_is_guessed_by_their_beginnings(tmp_path, monkeypatch):
+    monkeypatch.setattr(beginnings, "BEGINNING", 1_000)
+    for name in "abcdefgh":
+        (tmp_path / f"{name}.csv").write_text("time,type\n" + "1000,A\n" * 1_000)
+    begun = beginnings.beginning_of_all(discover(tmp_path), ColumnOptions())
+    assert 7_000 < begun.rows < 9_000
