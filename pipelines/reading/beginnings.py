@@ -19,7 +19,7 @@ BEGINNING = 2 << 20
 """Bytes of a file that say what its columns are, until all of it does; more than a header may have."""
 MOST_FILES = 4
 """That are looked at for what all are like."""
-SAMPLES = 100
+SAMPLES = 20
 """Records whose lengths say how many a file has."""
 
 
@@ -32,8 +32,10 @@ class Beginning:
     """About how many all of it has: as its beginning goes on; of Parquet as many as it says."""
 
 
-def beginning(file: SourceFile, options: ColumnOptions) -> Beginning:
-    """What the first records of a text file say, or a Parquet file of itself; an unreadable one is told by `read_file`."""
+def beginning(file: SourceFile, options: ColumnOptions, *, count: bool = False) -> Beginning:
+    """What the first records of a text file say, or a Parquet file of itself; an unreadable one is told by `read_file`. Records
+    of text are counted where somebody asks.
+    """
     found: list[Evidence] = []
     rows = 0
     with suppress(UnreadableFileError, OSError):
@@ -44,7 +46,7 @@ def beginning(file: SourceFile, options: ColumnOptions) -> Beginning:
             for chunk in (read_csv if file.format is Format.CSV else read_json)(file.path, BEGINNING):
                 found.append(Evidence(tuple(of_chunk(chunk, options.time_column))))
                 if len(chunk.numbers):
-                    rows = _rows(file, chunk)
+                    rows = _rows(file, chunk) if count else 0
                     break
     return Beginning(merge(found), rows)
 
@@ -53,7 +55,7 @@ def beginning_of_all(files: Sequence[SourceFile], options: ColumnOptions) -> Beg
     """The same of many, by a few of them."""
     step = max(1, -(-len(files) // MOST_FILES))
     looked = files[::step]
-    seen = [beginning(file, options) for file in looked]
+    seen = [beginning(file, options, count=True) for file in looked]
     size = max(1, sum(text_bytes(file.name, file.size) for file in looked))
     every = sum(text_bytes(file.name, file.size) for file in files)
     return Beginning(merge(one.found for one in seen), sum(one.rows for one in seen) * every // size)
