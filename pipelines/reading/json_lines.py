@@ -1,6 +1,7 @@
 """JSON lines: bytes in, chunks of parsed values and broken lines out, in bounded memory.
 
-Arrow parses blocks in which all lines are plain objects; where it would be more generous than JSON is, or gives no exact values,
+Of large blocks of lines that are written alike, the values are copied without the keys, and Arrow parses those (`json_shape`). It
+parses blocks in which all lines are plain objects; where it would be more generous than JSON is, or gives no exact values,
 Python parses line by line: the odd lines of a block, if they are few and it is known what the others should be, else all of it.
 What comes out is the same.
 """
@@ -39,6 +40,9 @@ _BLANK = np.isin(np.arange(256), [*b" \t\r\x0b\x0c"])
 """By byte, whether it is taken from the beginning and the end of a line."""
 _FEW = 8
 """Lines of a block that are not as expected, or one of so many, are parsed by Python beside Arrow; where they are more, all are."""
+ALIKE_BYTES = 1 << 20
+"""A smaller block is not worth a kernel, which may have to be compiled."""
+_FIRST_BYTES = 64 << 10
 _ROW = re.compile(r"in row ([0-9]+)$")
 _PLAIN = {pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.null()}
 
@@ -179,6 +183,8 @@ def _chunk(
     lines: Lines, expected: Mapping[str, pa.DataType], times: set[str], _: Progress
 ) -> tuple[Chunk, int]:
     """A block as a chunk, its lines numbered from 1, and how many they are."""
+    if (alike := _alike(lines, expected)) is not None:
+        return alike
     count = _count_objects(lines.block)
     if not count:
         lines = lines.tidy()
@@ -187,9 +193,38 @@ def _chunk(
     if table is None:
         lines = lines.tidy()
         return _mixed(lines, expected, times) or _by_line(lines), len(lines)
+    return _all_of(lines, table), count
+
+
+def _all_of(lines: Lines, table: pa.Table) -> Chunk:
+    """Lines that Arrow has parsed."""
     columns = {name: Values(_whole(table.column(name)), name, lines) for name in table.column_names}
-    places = np.arange(1, 1 + count, dtype=np.int64)
-    return Chunk(places, columns, (), lambda place: shown(lines[place])), count
+    places = np.arange(1, 1 + table.num_rows, dtype=np.int64)
+    return Chunk(places, columns, (), lambda place: shown(lines[place]))
+
+
+def _alike(lines: Lines, expected: Mapping[str, pa.DataType]) -> tuple[Chunk, int] | None:
+    """A large block of lines that are all written alike, but for a few, as `_chunk` gives it; None if they are not."""
+    if len(lines.block) < ALIKE_BYTES or not expected:
+        return None
+    from pipelines.reading.json_shape import Shape, parsed_alike  # which needs a compiled kernel
+
+    firsts = lines.block[:_FIRST_BYTES].split(b"\n")[:_FEW]
+    shape = next(filter(None, (Shape.of(line, expected) for line in firsts)), None)
+    if shape is None:
+        return None
+    about = len(lines.block) // sum(map(len, shape.between))  # or fewer, which takes less time than to count them
+    parsed = parsed_alike(lines.block, shape, max(_FEW, about // _FEW))
+    if parsed is None:
+        return None
+    table, odd = parsed
+    for name, kind in expected.items():
+        if name not in shape.names:
+            table = table.append_column(name, pa.nulls(table.num_rows, kind))
+    if not len(odd):
+        return _all_of(lines, table), table.num_rows
+    chunk = _beside(table, lines, {*odd.tolist()}, expected)
+    return None if chunk is None else (chunk, table.num_rows)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
@@ -265,14 +300,19 @@ def _mixed(lines: Lines, expected: Mapping[str, pa.DataType], times: set[str]) -
     if table is None and (parsed := _as_expected(lines.without(odd), expected)) is not None:
         odd |= _inexact(parsed)
         table = _plain(lines.without(odd), len(lines), expected, times)
-    if table is None:
-        return None
+    return None if table is None else _beside(table, lines, odd, expected)
+
+
+def _beside(
+    table: pa.Table, lines: Lines, odd: Collection[int], expected: Mapping[str, pa.DataType]
+) -> Chunk | None:
+    """Lines that Arrow has parsed, but for the odd ones, which Python parses; None if it is not known which column came first."""
     rows, broken = _parsed_rows([(place + 1, lines[place]) for place in sorted(odd)])
     names = dict.fromkeys(name for row in rows.values() for name in row)
     if not table.column_names or not (
         names.keys() <= {*table.column_names} or {*table.column_names} <= {*expected}
     ):
-        return None  # which column came first is not known
+        return None
     good = np.ones(len(lines), dtype=np.bool_)
     good[[one.number - 1 for one in broken]] = False
     numbers = np.flatnonzero(good) + 1

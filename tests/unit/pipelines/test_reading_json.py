@@ -156,8 +156,22 @@ def files(draw) -> tuple[list[bytes], tuple[tuple[str, str], ...]]:
     return lines, tuple(declared.items())
 
 
+@st.composite
+def alike(draw) -> tuple[list[bytes], tuple[tuple[str, str], ...]]:
+    """Lines with the same keys in the same order, written in the same way, mostly; and what some columns are declared to hold."""
+    kinds = {key: draw(st.sampled_from(KINDS)) for key in draw(st.permutations(["t", "a", "b", "é"]))}
+    comma, colon = draw(st.sampled_from([(",", ":"), (", ", ": "), (" ,\t", " :  ")]))
+    rows = draw(st.lists(st.fixed_dictionaries(kinds), max_size=12))
+    texts = [json.dumps(row, ensure_ascii=False, separators=(comma, colon)) for row in rows]
+    lines = [(text + draw(st.sampled_from(["", "", "", "\r", " "]))).encode() for text in texts]
+    for place in draw(st.lists(st.integers(0, 12), max_size=3)):
+        lines.insert(place, draw(st.sampled_from([*ODD, *(line[:-1] for line in lines), b"", b" \r"])))
+    declared = draw(st.dictionaries(st.sampled_from(["a", "b"]), st.sampled_from(sorted(TYPES)), max_size=2))
+    return lines, tuple(declared.items())
+
+
 @settings(deadline=None)
-@given(files(), st.integers(1, 300), st.sampled_from([1, 3]))
+@given(files() | alike(), st.integers(1, 300) | st.just(4_000), st.sampled_from([1, 3]))
 def test_what_arrow_parses_is_what_python_parses(tmp_path_factory, asked, size, threads) -> None:
     lines, declared = asked
     path = tmp_path_factory.mktemp("json") / "f.jsonl"
@@ -173,11 +187,13 @@ def test_what_arrow_parses_is_what_python_parses(tmp_path_factory, asked, size, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_lines, "BLOCK_BYTES", size)
         patch.setattr(read_json, "__defaults__", (size, None, {}))
+        patch.setattr(json_lines, "ALIKE_BYTES", 0)
         try:
             found = seen()
         except StreamError as error:
             found = str(error)
         patch.setattr(json_lines, "_plain", lambda *_: None)
+        patch.setattr(json_lines, "_alike", lambda *_: None)
         try:
             expected = seen()
         except StreamError as error:
@@ -232,11 +248,12 @@ ODD_LINES = (
 )
 
 
+@pytest.mark.parametrize("copied", [False, True])
 @pytest.mark.parametrize("new", [b"", b'{"t": 16, "v": 1, "new": "x"}'])
 def test_python_parses_few_odd_lines_and_arrow_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new: bytes
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new: bytes, *, copied: bool
 ) -> None:
-    """What comes out is what Python makes of all of them, in their order."""
+    """What comes out is what Python makes of all of them, in their order, whether values are copied first or not."""
     plain = [b'{"t": %d, "v": %d, "w": %d.5, "s": "%d"}' % ((number,) * 4) for number in range(1_000)]
     lines = list(plain)
     for place, odd in enumerate(filter(None, (*ODD_LINES, new))):
@@ -255,6 +272,9 @@ def test_python_parses_few_odd_lines_and_arrow_the_others(
         patch.setattr(json_lines, "_plain", lambda *_: None)
         expected = found()
     assert len(expected[1]) == 8
+    if copied:
+        monkeypatch.setattr(json_lines, "ALIKE_BYTES", 0)
+        monkeypatch.setattr(json_lines, "_plain", None)
     parsed = []
     real = json_lines._row
     monkeypatch.setattr(json_lines, "_row", lambda line: parsed.append(line) or real(line))
