@@ -11,7 +11,7 @@ from pipelines.folder import WorkloadFolder
 from pipelines.main_job import tags_of
 from pipelines.reading import discover, read_again
 from pipelines.spans import Span
-from pipelines.steps.execution.computed import Computed, Stale, stale
+from pipelines.steps.execution.computed import Computed, Stale, due
 from pipelines.steps.ingestion.ledger import Ledger
 from pipelines.steps.planning import needs_of
 from resources.warehouse import Warehouse
@@ -38,7 +38,7 @@ def foresee(folder: Path, workload: str, partitions: tuple[str, str] | None = No
     again = read_again(read.source.path, ledger.judged_otherwise(judges))
     files = (*discover(read.source.path, ledger), *again)
     sifted = ledger.sift(files, judges)
-    reasons = stale(warehouse, settings, Computed.of(warehouse, workload))
+    reasons = due(warehouse, settings, Computed.of(warehouse, workload)).reasons
     names = [plan.name for plan in settings.workload.plans]
     return Foreseen(
         tuple(file.name for file in sifted.fresh),

@@ -8,19 +8,22 @@ import dagster as dg
 
 from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import INGEST_JOB, Place, days_of
-from pipelines.assets.presenting import say, telling
+from pipelines.assets.presenting import days_computed, say, telling
 from pipelines.assets.spark import SparkResource
 from pipelines.cases import judge
 from pipelines.checks.differences import Difference
-from pipelines.checks.events import SuiteReport, check_events, last_days
+from pipelines.checks.events import SuiteReport, all_of, check_events, days_read, days_since, last_days
 from pipelines.checks.greta import Comparison, compare_with_greta
 from pipelines.checks.results import check_results
+from pipelines.checks.rows import ALL_DAYS, Days
 from pipelines.checks.rules import Outcome, cell, markdown
+from pipelines.expectations import Expectations
 from pipelines.folder import WorkloadFolder
 from pipelines.showing.pictures import short
-from pipelines.steps.execution.computed import forget_computed
+from pipelines.steps.execution.computed import Computed, changed_days, due, forget_computed
 from pipelines.steps.packing import each_in_tasks
 from resources import tables
+from resources.warehouse import Warehouse
 
 SHOWN_DIFFERENCES = 50
 _LINE = 100
@@ -54,18 +57,34 @@ def events_expectations(
 ) -> dg.AssetCheckResult:
     """Great Expectations on the events: types, times, layout, what the user expects; and not one row more, less or
     other than the files had. A run of partitions looks at the days that its windows read, an ingest by itself at the
-    days that the last files brought, any other run at all days.
+    days that the last files brought, any other run at all days: or, if all was published before and only events have come since,
+    at their days and those that the windows read which they change, unless the user expects something of the events.
     """
     with telling(context, pipeline):
         warehouse, tags = pipeline.tables(), context.run.tags
         if context.run.job_name == INGEST_JOB:
             days = last_days(warehouse)
         else:
-            days = days_of(
-                tags, max((query.within for one in pipeline.workloads() for query in one.plans), default=0)
-            )
+            longest = max((query.within for one in pipeline.workloads() for query in one.plans), default=0)
+            days = days_of(tags, longest)
+            days = _changed_days(pipeline, warehouse) if days == ALL_DAYS else days
         report = check_events(spark.session(), warehouse, pipeline.expectations(), days)
     return _suite_result(context, "events", report, _DAMAGED_EVENTS)
+
+
+def _changed_days(pipeline: PipelineResource, warehouse: Warehouse) -> Days:
+    """The days of events that came in since all workloads were published, and those that the windows read which they change; all
+    days where more than events has changed.
+    """
+    found = []
+    for workload in pipeline.workloads():
+        settings, computed = pipeline.settings(workload.name), Computed.of(warehouse, workload.name)
+        span = changed_days(warehouse, settings, computed, due(warehouse, settings, computed))
+        if span is None:
+            return ALL_DAYS
+        since = min(entry.events_until for entry in computed.entries.values())
+        found += [days_read(settings, span), days_since(warehouse, since)]
+    return all_of(found) if found and pipeline.expectations() == Expectations() else ALL_DAYS
 
 
 def result_checks(place: Place) -> tuple[dg.AssetChecksDefinition, ...]:
@@ -80,7 +99,8 @@ def result_checks(place: Place) -> tuple[dg.AssetChecksDefinition, ...]:
         """
         with telling(context, pipeline):
             settings = pipeline.settings(place.name, place.span(context))
-            report = check_results(spark.session(), pipeline.tables(), settings, settings.span)
+            span = days_computed(context, place, settings.span)
+            report = check_results(spark.session(), pipeline.tables(), settings, span)
             if any(one.stops for one in report.outcomes):
                 forget_computed(pipeline.tables(), settings, ())
         return _suite_result(context, "results", report, _IMPOSSIBLE_RESULTS)
@@ -93,7 +113,8 @@ def result_checks(place: Place) -> tuple[dg.AssetChecksDefinition, ...]:
         with telling(context, pipeline):
             settings = pipeline.settings(place.name, place.span(context))
             each = partial(each_in_tasks, spark.session())
-            comparison = compare_with_greta(pipeline.tables(), settings, settings.span, each)
+            span = days_computed(context, place, settings.span)
+            comparison = compare_with_greta(pipeline.tables(), settings, span, each)
             if comparison.differences:
                 forget_computed(pipeline.tables(), settings, ())
         say(context, f"greta comparison: {_extent(comparison)}, {len(comparison.differences)} differences")

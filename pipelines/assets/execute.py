@@ -1,15 +1,25 @@
 """Assets of the execution: the aggregates as computed, before they are checked, and how queries shared."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from functools import partial
 
 import dagster as dg
 
 from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
-from pipelines.assets.presenting import computed_lineage, pictures, say, table_spec, telling, written
+from pipelines.assets.presenting import (
+    computed_lineage,
+    pictures,
+    say,
+    table_spec,
+    telling,
+    told_days,
+    written,
+)
 from pipelines.assets.spark import SparkResource
 from pipelines.showing.plots import sharing_picture
+from pipelines.spans import Span
 from pipelines.steps.execution.decisions import decisions_by_partition
 from pipelines.steps.execution.execute import ExecuteReport, execute
 from pipelines.steps.metrics import decision_metrics, execute_metrics
@@ -47,7 +57,7 @@ def execute_assets(place: Place) -> dg.AssetsDefinition:
             computed = warehouse.dataset(tables.COMPUTED.name)
             rows = rows_by_partition(computed, settings.workload.name, settings.span)
             lineage = computed_lineage(place, settings.workload.plans, settings.event_schema.time)
-            more = {"dagster/column_lineage": lineage}
+            more = {"dagster/column_lineage": lineage, **told_days(report.days)}
             yield written(
                 context, place, warehouse, tables.COMPUTED.name, rows=rows, metrics=metrics, more=more
             )
@@ -71,4 +81,12 @@ def _summary(report: ExecuteReport) -> str:
     kept = f"; {len(report.kept)} queries were computed already" if report.kept else ""
     decided = report.decided
     shared = f", {decided.shared:,} of {decided.bursts:,} bursts shared" if decided.bursts else ""
-    return f"execute: {rows:,} result rows from {len(report.tasks)} tasks{shared}{kept}"
+    days = f" over the days {_shown(report.days)} alone" if report.days else ""
+    return f"execute: {rows:,} result rows from {len(report.tasks)} tasks{days}{shared}{kept}"
+
+
+def _shown(days: Span) -> str:
+    """The first and the last of whole days."""
+    assert days.after is not None  # noqa: S101 - for mypy
+    assert days.until is not None  # noqa: S101 - as above
+    return f"{days.after.date()} to {days.until.date() - timedelta(days=1)}"

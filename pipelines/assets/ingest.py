@@ -1,6 +1,7 @@
 """Assets of the ingest: the events of the files, what could not be read, and which files are in."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import dagster as dg
 
@@ -12,11 +13,15 @@ from pipelines.assets.spark import SparkResource
 from pipelines.checks.rules import cell
 from pipelines.showing.rejected import left_empty
 from pipelines.steps.ingestion.ingest import IngestedFile, IngestReport, ingest
+from pipelines.steps.ingestion.ledger import Skipped
 from pipelines.steps.metrics import ingest_metrics
 from resources import tables
 
 SHOWN_WAITING = 5
 """Files that wait whose names are in the line of the check; its page has all."""
+
+SHOWN_SKIPPED = 5
+"""Files that were skipped for one reason whose names are in the line of the ingest."""
 
 _HERE = Place()
 _TABLES = (tables.events_table((), ()), tables.QUARANTINE, tables.LEDGER)
@@ -86,11 +91,21 @@ def _summary(report: IngestReport) -> str:
             f"not among the files, and so not read again: {report.lost[0]}{many}; bad values stay as they were judged"
         )
     parts += [left_empty(report.empty)] if report.empty else []
-    parts += [f"{file.name}: {file.reason}" for file in (*report.skipped, *report.waiting)]
+    parts += _in_words(report.skipped)
+    parts += [f"{file.name}: {file.reason}" for file in report.waiting]
     parts += [f"{name} is no file of events" for name in report.ignored]
     if report.killed_ingests:
         parts.append(f"removed what {report.killed_ingests} killed ingests left behind")
     return "; ".join(parts)
+
+
+def _in_words(skipped: Sequence[Skipped]) -> Iterator[str]:
+    """Files by why they were skipped: their names, unless they are many."""
+    for reason, many in Counter(file.reason for file in skipped).items():
+        if many > SHOWN_SKIPPED:
+            yield f"{many:,} files: {reason}"
+        else:
+            yield from (f"{file.name}: {reason}" for file in skipped if file.reason == reason)
 
 
 def _page(report: IngestReport) -> str:

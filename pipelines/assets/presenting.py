@@ -4,6 +4,7 @@ import contextlib
 import logging
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from pipelines.assets.configuration import PipelineResource
 from pipelines.assets.place import Place
 from pipelines.showing.levels import GOING_ON
 from pipelines.showing.pictures import address, beside, markdown
+from pipelines.spans import WHOLE, Partition, Span
 from pipelines.steps.metrics import Metric, metrics_of
 from pipelines.steps.progress import LOG as STEPS
 from resources import tables
@@ -25,6 +27,8 @@ from resources.storage import Location
 from resources.tables import Table
 from resources.warehouse import Warehouse
 
+COMPUTED_DAYS = "days computed"
+"""Metadata under which a materialization says in which days the windows end that were computed, from one to before another."""
 METRICS = "metrics"
 """Metadata under which a materialization carries its numbers for the table `run_metrics`."""
 
@@ -259,6 +263,24 @@ def recorded_metrics(instance: dg.DagsterInstance, run_id: str) -> Iterator[Metr
         done = entry.asset_materialization
         value: Any = done.metadata[METRICS].value if done is not None and METRICS in done.metadata else ()
         yield from metrics_of(value)
+
+
+def days_computed(context: dg.AssetCheckExecutionContext, place: Place, span: Span) -> Span:
+    """The days whose windows this run has computed, if it has said that they are not all of the span."""
+    key, own = place.key(tables.COMPUTED.name), context.op_execution_context
+    for entry in own.instance.all_logs(own.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION):
+        done = entry.asset_materialization
+        if done is not None and done.asset_key == key and COMPUTED_DAYS in done.metadata:
+            told: Any = done.metadata[COMPUTED_DAYS].value
+            return Span((Partition(WHOLE.key, *map(datetime.fromisoformat, told)),))
+    return span
+
+
+def told_days(days: Span | None) -> dict[str, Any]:
+    """What `days_computed` reads."""
+    bounds = () if days is None else (days.after, days.until)
+    told = [one.isoformat() for one in bounds if one is not None]
+    return {COMPUTED_DAYS: dg.MetadataValue.json(told)} if told else {}
 
 
 def step_seconds(instance: dg.DagsterInstance, run_id: str) -> Iterator[Metric]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -91,8 +92,24 @@ def days_read(settings: JobSettings, span: Span) -> Days:
 
 def last_days(warehouse: Warehouse) -> Days:
     """The days of the events that the last ingest brought; all days where the ledger does not tell."""
-    ledger = warehouse.rows(tables.LEDGER.name, ["ingested_at", "days"]).to_pylist()
-    latest = max((file["ingested_at"] for file in ledger), default=None)
-    brought = [file["days"] for file in ledger if file["ingested_at"] == latest]
+    ledger = warehouse.rows(tables.LEDGER.name, ["ingested_at"]).column(0).to_pylist()
+    return _days_of(
+        warehouse, pc.field("ingested_at") == pa.scalar(max(ledger, default=None), tables.TIMESTAMP)
+    )
+
+
+def days_since(warehouse: Warehouse, ingest: datetime) -> Days:
+    """The days of the events that came in after an ingest; all days where the ledger does not tell."""
+    return _days_of(warehouse, pc.field("ingested_at") > pa.scalar(ingest, tables.TIMESTAMP))
+
+
+def _days_of(warehouse: Warehouse, files: pc.Expression) -> Days:
+    brought = warehouse.rows(tables.LEDGER.name, ["days"], where=files).column(0).to_pylist()
     days = [one["day"] for days in brought for one in days or ()]
-    return (min(days), max(days)) if days and None not in brought else (None, None)
+    return (min(days), max(days)) if days and None not in brought else ALL_DAYS
+
+
+def all_of(several: Iterable[Days]) -> Days:
+    """From the first of some days to the last."""
+    firsts, lasts = zip(*several, strict=True)
+    return None if None in firsts else min(firsts), None if None in lasts else max(lasts)

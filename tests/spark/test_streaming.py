@@ -29,7 +29,7 @@ from pipelines.checks.rows import events_of
 from pipelines.settings import JobSettings, NamedWorkload
 from pipelines.spans import EPOCH, Partition, Span
 from pipelines.steps import compaction
-from pipelines.steps.execution.computed import Computed, latest_ingest, missing
+from pipelines.steps.execution.computed import Computed, due, latest_ingest
 from pipelines.steps.execution.execute import ExecuteReport, execute
 from pipelines.steps.ingestion.ingest import IngestedFile, IngestReport, Needs, ingest
 from pipelines.steps.ingestion.ledger import Ledger, remove_killed_ingests
@@ -150,7 +150,7 @@ def test_a_stream_in_files_gives_each_final_window_once_and_the_batch_job_nothin
     assert runs == {batch.run_id for batch in seen if batch.given is not None and any(batch.rows.values())}
     for days, wanted in ((2, set()), (3, {"1970-01-03"})):
         asked = daily(one.settings, "1970-01-01", days)
-        assert set(missing(one.warehouse, asked, Computed.of(one.warehouse, "test"))) == wanted
+        assert set(due(one.warehouse, asked, Computed.of(one.warehouse, "test")).by_partition()) == wanted
 
 
 @pytest.mark.parametrize("few", [0, 50_000])
@@ -306,7 +306,7 @@ def test_events_that_come_too_late_are_told_and_the_batch_job_repairs_their_days
     assert advance(spark, one.settings, LATENESS).late == 0
     assert published(one.warehouse) != one.final(), "the windows of the late events were given out before"
     days = daily(one.settings, "1970-01-01", 2)
-    assert set(missing(one.warehouse, days, Computed.of(one.warehouse, "test"))) == {"1970-01-01"}
+    assert set(due(one.warehouse, days, Computed.of(one.warehouse, "test")).by_partition()) == {"1970-01-01"}
     execute(spark, one.warehouse, days, "batch")
     publish(spark, one.warehouse, "test", days.span)
     assert published(one.warehouse) == one.final()
@@ -387,7 +387,7 @@ def test_events_that_come_late_for_a_day_that_goes_on_make_all_of_it_stale(
         assert (name, batch.late) == (name, int(name == "late"))
     warehouse = Warehouse(settings.warehouse)
     days = daily(settings, "1970-01-01", 1)
-    assert set(missing(warehouse, days, Computed.of(warehouse, "test"))) == {"1970-01-01"}
+    assert set(due(warehouse, days, Computed.of(warehouse, "test")).by_partition()) == {"1970-01-01"}
     execute(spark, warehouse, days, "batch")
     publish(spark, warehouse, "test", days.span)
     assert [(row["query"], row["exact"]) for row in published(warehouse)] == [("q", "2")] + [("q", "1")] * 3
@@ -464,7 +464,7 @@ def test_a_stream_that_is_killed_after_a_write_goes_on(
             {(r["window_start"], r["group_key"]) for r in one.final() if r["query"] == name}
         )
     days = daily(one.settings, "1970-01-01", 2)
-    assert missing(one.warehouse, days, Computed.of(one.warehouse, "test")) == {}
+    assert due(one.warehouse, days, Computed.of(one.warehouse, "test")).by_partition() == {}
 
 
 def test_queries_come_change_and_go_while_a_stream_runs(spark: SparkSession, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from hamlet_core import QueryPlan, write_query
 from hamlet_core.template.plan import types_read
 from hamlet_core.windows import WindowSpec
 from pipelines.settings import JobSettings
-from pipelines.spans import Partition, Span, microseconds
+from pipelines.spans import WHOLE, Partition, Span, microseconds, moment
 from pipelines.steps.ingestion.ledger import parts_of
 from resources import tables
 from resources.data_files import READ_AHEAD, parquet
@@ -102,8 +102,36 @@ class Stale(StrEnum):
     OPEN = "which of its windows are final depends on what came in since"
 
 
-def stale(warehouse: Warehouse, settings: JobSettings, computed: Computed) -> dict[tuple[str, str], Stale]:
-    """What has to be computed of the span: (partition, query) -> why, in order of time.
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A query of a partition that events matter to which came in, or went, after it was computed: the ends of the first and of
+    the last of its windows that have some, in microseconds from the epoch.
+    """
+
+    entry: Entry
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What has to be computed of a span."""
+
+    reasons: Mapping[tuple[str, str], Stale]
+    """(partition, query) -> why, in order of time."""
+    touched: tuple[Touched, ...]
+    """Those that are `LATE`."""
+
+    def by_partition(self) -> dict[str, frozenset[str]]:
+        """Partition -> queries."""
+        found: dict[str, frozenset[str]] = {}
+        for partition, query in self.reasons:
+            found[partition] = found.get(partition, frozenset()) | {query}
+        return found
+
+
+def due(warehouse: Warehouse, settings: JobSettings, computed: Computed) -> Due:
+    """What has to be computed of the span.
 
     Without `flush`, which windows are final depends on events that no window reads: then nothing is current.
     """
@@ -122,18 +150,43 @@ def stale(warehouse: Warehouse, settings: JobSettings, computed: Computed) -> di
                 found[partition.key, name] = Stale.OPEN
             else:
                 same.append(entry)
-    late = late_entries(warehouse, settings, same)
-    found |= dict.fromkeys(((entry.partition.key, entry.query) for entry in late), Stale.LATE)
+    late = tuple(_touched(warehouse, settings, same))
+    found |= dict.fromkeys(((one.entry.partition.key, one.entry.query) for one in late), Stale.LATE)
     keys = {one.key: place for place, one in enumerate(partitions)}
-    return dict(sorted(found.items(), key=lambda item: keys[item[0][0]]))
+    return Due(dict(sorted(found.items(), key=lambda item: keys[item[0][0]])), late)
 
 
-def missing(warehouse: Warehouse, settings: JobSettings, computed: Computed) -> dict[str, frozenset[str]]:
-    """What `stale` finds, as partition -> queries."""
-    found: dict[str, frozenset[str]] = {}
-    for partition, query in stale(warehouse, settings, computed):
-        found[partition] = found.get(partition, frozenset()) | {query}
-    return found
+def changed_days(warehouse: Warehouse, settings: JobSettings, computed: Computed, found: Due) -> Span | None:
+    """The days, as a span, in which all windows end that have to be computed, where every window was computed and published and
+    nothing but events has changed since: all others are as they were. Else None.
+
+    Days are whole, as what tasks decide is kept by day. What a run has computed that was killed before it published is not
+    checked yet: the run ids of what is computed and what is published tell.
+    """
+    plans = settings.workload.plans
+    changed = settings.span != Span() or computed.partitions({plan.name for plan in plans}, settings.span)
+    if changed or {*found.reasons.values()} != {Stale.LATE} or not _is_published(warehouse, settings):
+        return None
+    first, last = min(one.first for one in found.touched), max(one.last for one in found.touched)
+    try:
+        days = moment((first - 1) // DAY * DAY), moment(-(-last // DAY) * DAY)
+        span = Span((Partition(WHOLE.key, *days),))
+        span.reads([(plan.within, plan.slide) for plan in plans], settings.origin)
+    except OverflowError:  # before the first year, or after the last
+        return None
+    return span
+
+
+def _is_published(warehouse: Warehouse, settings: JobSettings) -> bool:
+    """Whether all that is computed of the workload is what is published."""
+    names = (tables.COMPUTED.name, tables.PUBLISHED.name)
+    if not all(map(warehouse.exists, names)):
+        return False
+    mine = pc.field("workload") == settings.workload.name
+    computed, published = (
+        {*warehouse.rows(name, ["run_id"], where=mine).column(0).unique().to_pylist()} for name in names
+    )
+    return bool(computed) and computed == published
 
 
 def late_partitions(warehouse: Warehouse, settings: JobSettings) -> tuple[Partition, ...]:
@@ -145,6 +198,10 @@ def late_partitions(warehouse: Warehouse, settings: JobSettings) -> tuple[Partit
 
 def late_entries(warehouse: Warehouse, settings: JobSettings, entries: Sequence[Entry]) -> Iterator[Entry]:
     """Those of `entries` that events matter to which came in, or went, after they were computed."""
+    return (one.entry for one in _touched(warehouse, settings, entries))
+
+
+def _touched(warehouse: Warehouse, settings: JobSettings, entries: Sequence[Entry]) -> Iterator[Touched]:
     plans = {plan.name: plan for plan in settings.workload.plans}
     latest = latest_ingest(warehouse)
     gone = _removed(warehouse) if latest is not None else []
@@ -159,8 +216,9 @@ def late_entries(warehouse: Warehouse, settings: JobSettings, entries: Sequence[
             read = types_read([plan])
             times = [found for name, found in arrived.items() if read is None or name in read]
             spans = [*((found, found) for found in times), removed]
-            if any(_reads(plan, settings.origin, entry.partition, *span) for span in spans):
-                yield entry
+            ends = [_ends_with(plan, settings.origin, entry.partition, *span) for span in spans]
+            if touched := [one for one in ends if one is not None]:
+                yield Touched(entry, min(first for first, _ in touched), max(last for _, last in touched))
 
 
 def latest_ingest(warehouse: Warehouse) -> datetime | None:
@@ -183,12 +241,15 @@ def windows_with(
     return first, last
 
 
-def _reads(plan: QueryPlan, origin: int, partition: Partition, begins: np.ndarray, ends: np.ndarray) -> bool:
-    """Whether a window of the partition has a moment of one of these spans."""
-    if partition.after is None and partition.until is None:
-        return bool(len(begins))
+def _ends_with(
+    plan: QueryPlan, origin: int, partition: Partition, begins: np.ndarray, ends: np.ndarray
+) -> tuple[int, int] | None:
+    """The ends of the first and of the last window of the partition that has a moment of one of these spans."""
     first, last = windows_with(plan, origin, partition, begins, ends)
-    return bool(np.any(first <= last))
+    if not np.any(some := first <= last):
+        return None
+    low, high = int(first[some].min()), int(last[some].max())
+    return tuple(origin + number * plan.slide + plan.within for number in (low, high))  # type: ignore[return-value]
 
 
 def _removed(warehouse: Warehouse) -> list[tuple[datetime, date]]:

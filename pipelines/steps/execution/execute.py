@@ -17,10 +17,11 @@ from pipelines.settings import JobSettings
 from pipelines.spans import Partition, Span
 from pipelines.steps.execution.computed import (
     Computed,
+    changed_days,
+    due,
     forget_computed,
     forget_without_results,
     latest_ingest,
-    missing,
     record_computed,
 )
 from pipelines.steps.execution.cutting import files_read
@@ -62,13 +63,16 @@ class ExecuteReport:
     rows: dict[str, int]
     kept: frozenset[str] = frozenset()
     decided: Decided = Decided()
+    days: Span | None = None
+    """The days in which the windows end that were computed, if the others of the span still hold."""
 
 
 def execute(spark: SparkSession, warehouse: Warehouse, settings: JobSettings, run_id: str) -> ExecuteReport:
     """Compute the workload over the windows of its span and replace their rows in `computed_aggregates`, and the
     decisions about its panes in `sharing_decisions`.
 
-    Queries that are computed already and that no new event matters to are kept. Raises WarehouseError without events,
+    Queries that are computed already and that no new event matters to are kept; of a span without bounds, also the windows of
+    other days than those that new events matter to. Raises WarehouseError without events,
     StreamError and QueryMeaningError where they do not fit the queries.
     """
     if not warehouse.exists("events"):
@@ -79,7 +83,8 @@ def execute(spark: SparkSession, warehouse: Warehouse, settings: JobSettings, ru
     refuse_what_cannot_fit(everything)
     forget_without_results(warehouse)
     computed = Computed.of(warehouse, settings.workload.name)
-    wanted = missing(warehouse, settings, computed)
+    found = due(warehouse, settings, computed)
+    wanted, days = found.by_partition(), changed_days(warehouse, settings, computed, found)
     names = frozenset(plan.name for plan in settings.workload.plans)
     left_behind = computed.partitions(names, settings.span)
     kept = names - frozenset[str]().union(*wanted.values())
@@ -90,10 +95,11 @@ def execute(spark: SparkSession, warehouse: Warehouse, settings: JobSettings, ru
         part = replace(settings, span=settings.span.between(wanted.keys() | left_behind))
         if computed.partitions(kept, part.span):
             forget_computed(warehouse, part, kept)
-        reports, decided = _replace(spark, warehouse, part, kept, version, run_id)
+        changed = part if days is None else replace(part, span=days)
+        reports, decided = _replace(spark, warehouse, changed, kept, version, run_id)
         if until is not None:
             record_computed(spark, warehouse, part, but=kept, version=version, until=until, run_id=run_id)
-    return ExecuteReport(version, reports, _rows_per_query(warehouse, settings), kept, decided)
+    return ExecuteReport(version, reports, _rows_per_query(warehouse, settings), kept, decided, days)
 
 
 def recompute(spark: SparkSession, warehouse: Warehouse, settings: JobSettings, run_id: str) -> ExecuteReport:
