@@ -10,7 +10,7 @@ import contextlib
 import json
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -36,6 +36,10 @@ READ_AHEAD = {"fragment_readahead": 1, "batch_readahead": 2}
 """Of a scan that goes on batch by batch: it holds about a row group. Arrow's defaults read four files at once, and 16 batches."""
 MOST_ROWS = 1_000_000
 """That wait in memory for their file."""
+MOST_IN_FILE, MOST_OPEN = 4_000_000, 64
+"""Rows of a file that grows, and such files that a task has open."""
+Values = Mapping[str, str | None]
+"""Of the columns of a partition, as Delta writes them."""
 STATISTICS = "delta.dataSkippingStatsColumns"
 """The property with the columns whose extremes a table keeps."""
 _ROW = " row"
@@ -61,6 +65,15 @@ class FileWriter:
                 waiting = []
         if waiting:
             yield self._write(waiting)
+
+    @contextlib.contextmanager
+    def growing(self) -> Iterator[GrowingFiles]:
+        """Files to which rows are added again and again, a row group each time, while the block goes on."""
+        files = GrowingFiles(self)
+        try:
+            yield files
+        finally:
+            files.abandon()
 
     def remove(self, written: pa.Table) -> None:
         """Delete files that are not to be part of the table after all: rows of `NEW_FILES`."""
@@ -90,8 +103,14 @@ class FileWriter:
         found = [self._file(part, values) for part, values in _parts(rows, self.table.partition)]
         return pa.RecordBatch.from_pylist(found, schema=NEW_FILES)
 
-    def _file(self, rows: pa.Table, values: dict[str, str | None]) -> dict[str, object]:
-        """Write one file, in a folder for its partition as Hive names it, and describe it."""
+    def _file(self, rows: pa.Table, values: Values) -> dict[str, object]:
+        """Write one file."""
+        begun = self.begin(rows.schema, values)
+        begun.add(rows)
+        return begun.end()
+
+    def begin(self, schema: pa.Schema, values: Values) -> _Begun:
+        """Begin a file, in a folder for its partition as Hive names it."""
         # Not by write_dataset: it calls back into Python from Arrow's threads, which in a Spark worker can wait for ever.
         folders = [
             f"{name}={_NULL if value is None else quote(value, safe='')}" for name, value in values.items()
@@ -99,15 +118,79 @@ class FileWriter:
         path = "/".join([*folders, f"part-{uuid.uuid4()}.parquet"])
         files, folder = self.place.below(*folders).filesystem()
         files.create_dir(folder)
-        place = f"{folder}/{path.rpartition('/')[2]}"
-        told: list[pq.FileMetaData] = []
-        pq.write_table(rows, place, filesystem=files, store_schema=False, metadata_collector=told)
+        place, told = f"{folder}/{path.rpartition('/')[2]}", list[pq.FileMetaData]()
+        writer = pq.ParquetWriter(
+            place, schema, filesystem=files, store_schema=False, metadata_collector=told
+        )
+        return _Begun(path, values, _asked(self.table), writer, told, lambda: files.get_file_info(place).size)
+
+
+@dataclass(slots=True)
+class _Begun:
+    """A file that is being written. Mutable: counts its rows."""
+
+    path: str
+    values: Values
+    asked: Sequence[str]
+    writer: pq.ParquetWriter
+    told: list[pq.FileMetaData]
+    size: Callable[[], int]
+    rows: int = 0
+
+    def add(self, rows: pa.Table) -> None:
+        """Write rows as a row group, or several."""
+        self.writer.write_table(rows)
+        self.rows += rows.num_rows
+
+    def end(self) -> dict[str, object]:
+        """A row of `NEW_FILES`."""
+        self.writer.close()
         return {
-            "path": path,
-            "size": files.get_file_info(place).size,
-            "partition": json.dumps(values),
-            "statistics": json.dumps(statistics_of(told[0], _asked(self.table))),
+            "path": self.path,
+            "size": self.size(),
+            "partition": json.dumps(self.values),
+            "statistics": json.dumps(statistics_of(self.told[0], self.asked)),
         }
+
+
+class GrowingFiles:
+    """Files of a task, one for each partition as long as there is no more than `MOST_IN_FILE` for it, and no other partition was
+    written to instead. In a store, which keeps what is written in memory until it is sent, each is ended at once.
+
+    Mutable: has files open.
+    """
+
+    def __init__(self, writer: FileWriter) -> None:
+        self._writer = writer
+        self._most = MOST_OPEN if writer.place.local else 0
+        self._open: dict[tuple[str | None, ...], _Begun] = {}
+        """The one that was written to last is last."""
+
+    def write(self, rows: pa.Table) -> pa.RecordBatch:
+        """Write rows, which are in order of their partitions; the files that were ended, a row of `NEW_FILES` each."""
+        ended = []
+        for part, values in _parts(rows, self._writer.table.partition):
+            key = tuple(values.values())
+            file = self._open.pop(key, None) or self._writer.begin(part.schema, values)
+            file.add(part)
+            self._open[key] = file
+            if file.rows >= MOST_IN_FILE:
+                ended.append(self._open.pop(key).end())
+            elif len(self._open) > self._most:
+                ended.append(self._open.pop(next(iter(self._open))).end())
+        return pa.RecordBatch.from_pylist(ended, schema=NEW_FILES)
+
+    def end(self) -> pa.RecordBatch:
+        """End all files."""
+        ended = [file.end() for file in self._open.values()]
+        self._open.clear()
+        return pa.RecordBatch.from_pylist(ended, schema=NEW_FILES)
+
+    def abandon(self) -> None:
+        """Let go of files that were not ended, as an error came between: no commit will name them."""
+        for file in self._open.values():
+            with contextlib.suppress(OSError):
+                file.writer.close()
 
 
 def remove_folder(place: Location) -> None:
@@ -117,7 +200,7 @@ def remove_folder(place: Location) -> None:
         files.delete_dir(path)
 
 
-def _parts(rows: pa.Table, partition: Sequence[str]) -> Iterator[tuple[pa.Table, dict[str, str | None]]]:
+def _parts(rows: pa.Table, partition: Sequence[str]) -> Iterator[tuple[pa.Table, Values]]:
     """The rows by their partition, without its columns, and its values as Delta writes them."""
     names = list(partition)
     if not names:

@@ -23,7 +23,7 @@ from pipelines.steps.ingestion.writing import Writing
 from pipelines.steps.layout import Layout
 from resources import tables
 from resources import warehouse as warehouse_module
-from resources.data_files import FileWriter
+from resources.data_files import FileWriter, GrowingFiles
 from resources.storage import Location
 from resources.tables import Table
 from resources.warehouse import Warehouse
@@ -385,8 +385,24 @@ def test_a_day_that_begins_where_a_task_writes_has_its_events_in_one_file(tmp_pa
         list(collected.take(good.slice(first, 50)))
         assert not collected.left
     list(collected.write())
+    list(collected.end())
     written = [pq.read_metadata(path) for path in (tmp_path / "events").rglob("*.parquet")]
     assert [one.num_rows for one in written] == [100] * days
+
+
+def test_the_events_of_a_day_are_in_one_file_for_each_bucket_however_often_a_task_writes(
+    tmp_path, monkeypatch
+):
+    """And the file is told of once, when it is whole."""
+    collected, good = collecting(tmp_path, list(range(1_000)))
+    monkeypatch.setattr(writing, "MOST_ROWS", 250)
+    told = [one for first in range(0, 1_000, 50) for one in collected.take(good.slice(first, 50))]
+    told += [*collected.write()]
+    assert told == []
+    assert sum(one.num_rows for one in collected.end()) == 1
+    (path,) = (tmp_path / "events").rglob("*.parquet")
+    whole = pq.read_metadata(path)
+    assert (whole.num_rows, whole.num_row_groups) == (1_000, 4)
 
 
 def test_days_that_come_again_and_again_are_for_spark(tmp_path, monkeypatch):
@@ -409,7 +425,7 @@ def collecting(folder: Path, times: list[int]) -> tuple[writing._Collected, pa.R
     how = Writing.of(FileWriter(Location.of(folder / "events"), table), LAYOUT, NOW)
     files = discover(folder / "one.csv")
     good, _ = parsing.parsed_batches(files, 0, columns, ColumnOptions(), NEEDS.read, observe=True)
-    return writing._Collected(how), good
+    return writing._Collected(how, GrowingFiles(how.writer)), good
 
 
 def test_a_file_that_changes_while_tasks_write_its_events_is_left_to_the_next_run(
@@ -490,9 +506,10 @@ def test_an_event_without_what_every_event_has_is_written_by_no_task(spark, ware
     good, _ = parsing.parsed_batches(files, 0, columns, ColumnOptions(), NEEDS.read, observe=True)
     place = good.schema.names.index("event_type")
     missing = good.set_column(place, "event_type", pa.nulls(good.num_rows, pa.string()))
-    assert list(writing._Collected(how).take(good)) == []
+    collected = writing._Collected(how, GrowingFiles(how.writer))
+    assert list(collected.take(good)) == []
     with pytest.raises(InvariantError, match=r"E916.*without its event_type"):
-        list(writing._Collected(how).take(missing))
+        list(collected.take(missing))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Events that tasks write where they read them: of files that have the columns of the table, as those of a stream do.
 
 No row passes the JVM but those that are no events. The files are no part of the table until they are committed; each task has
-files of its own, so this is for what a task can hold.
+files of its own, to which it adds a row group whenever it holds enough.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pipelines.steps.ingestion.parsing import FAULTS, REJECTED, REJECTED_TYPE, S
 from pipelines.steps.layout import Layout
 from pipelines.steps.packing import pack, run_tasks
 from pipelines.steps.row_hashes import HASHED
-from resources.data_files import MOST_ROWS, NEW_FILES, FileWriter
+from resources.data_files import MOST_ROWS, NEW_FILES, FileWriter, GrowingFiles
 from resources.tables import EVENT_COLUMNS, TIMESTAMP
 
 MOST_BYTES, MOST_BUCKETS = 256 << 20, 32
@@ -123,18 +123,20 @@ class Writing:
         how = replace(self, rejected_bytes=REJECTED_BYTES // len(packs))
 
         def work(members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
-            collected = _Collected(how)
-            with Crew(max(1, threads)) as crew:
+            with Crew(max(1, threads)) as crew, how.writer.growing() as growing:
+                collected = _Collected(how, growing)
                 for number in members:
                     for batch in parsed_batches(
                         files, number, how.columns, options, read, observe=True, crew=crew
                     ):
                         yield from collected.take(batch)
                         if collected.left:
+                            yield from collected.end()
                             yield _told(1)
                             return
                     yield from collected.contents(files[number].name)
-            yield from collected.write()
+                yield from collected.write()
+                yield from collected.end()
 
         told = run_tasks(spark, packs, work, from_arrow_schema(_TOLD)).toArrow()
         told = told.cast(_TOLD)
@@ -164,6 +166,7 @@ class _Collected:
     """Mutable: the events of a task that are in no file yet, and what has been seen of the file that is being read."""
 
     how: Writing
+    files: GrowingFiles
     events: list[pa.Table] = field(default_factory=list)
     days: dict[date, Sums] = field(default_factory=dict)
     waiting: set[date] = field(default_factory=set)
@@ -237,8 +240,11 @@ class _Collected:
                 events = events.filter(pc.invert(last))
         names = ["day", "bucket", *self.how.layout.key, "event_time"]
         order = pc.sort_indices(events, sort_keys=[(name, "ascending") for name in names])
-        for batch in self.how.writer.write(events.take(order).combine_chunks().to_batches()):
-            yield _told(batch.num_rows, **{_NEW: batch.to_struct_array()})
+        yield from _told_files(self.files.write(events.take(order).combine_chunks()))
+
+    def end(self) -> Iterator[pa.RecordBatch]:
+        """End the files."""
+        yield from _told_files(self.files.end())
 
     def _placed(self, batch: pa.RecordBatch) -> pa.Table:
         """Events with the columns that an ingest adds; what the constraints of the table ask of them is so."""
@@ -260,6 +266,11 @@ def _text_of(batch: pa.RecordBatch) -> int:
     """Bytes of text in its columns."""
     texts = [column for column in batch.columns if column.type == pa.string()]
     return sum(pc.sum(pc.binary_length(column)).as_py() or 0 for column in texts)
+
+
+def _told_files(ended: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    if ended.num_rows:
+        yield _told(ended.num_rows, **{_NEW: ended.to_struct_array()})
 
 
 def _told(count: int, **known: pa.Array) -> pa.RecordBatch:

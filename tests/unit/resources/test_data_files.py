@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from resources import data_files
 from resources.data_files import NEW_FILES, FileWriter, add_actions, statistics_of
 from resources.storage import Location
 from resources.tables import TIMESTAMP, Check, Column, Table
@@ -98,6 +99,47 @@ def test_no_rows_are_no_files_and_an_empty_commit(table: Path) -> None:
     assert new.num_rows == 0
     Warehouse(table.parent).add_files(new, SHAPE)
     assert deltalake.DeltaTable(table).version() == 1
+    assert Warehouse(table.parent).rows("numbers").num_rows == 0
+
+
+def grown(place: Path, *several: list[dict[str, object]]) -> list[list[int]]:
+    """How many rows have the files that are ended by each of some writes, and by the end."""
+    with FileWriter(Location.of(place), SHAPE).growing() as files:
+        ended = [files.write(pa.table(batch(rows))) for rows in several]
+        ended.append(files.end())
+    Warehouse(place.parent).add_files(pa.Table.from_batches(ended), SHAPE)
+    return [
+        [json.loads(one)["numRecords"] for one in some.column("statistics").to_pylist()] for some in ended
+    ]
+
+
+def test_a_file_grows_until_it_is_large_or_others_are_written_to(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, third = ROWS[:2], ROWS[2:3], ROWS[3:]
+    assert grown(table, ROWS, first, third) == [[], [], [], [1, 4, 4]]
+    monkeypatch.setattr(data_files, "MOST_OPEN", 2)
+    assert grown(table, first, second, third, second, first) == [[], [], [2], [], [2], [2, 2]]
+    monkeypatch.setattr(data_files, "MOST_IN_FILE", 3)
+    assert grown(table, first, first, third, third) == [[], [4], [], [4], []]
+    monkeypatch.setattr(Location, "local", property(lambda _: None))
+    assert grown(table, first, first, []) == [[2], [2], [], []]
+    parts = (ROWS, *[first] * 7, *[second] * 2, *[third] * 4)
+    found = Warehouse(table.parent).rows("numbers", ["number"]).column(0).to_pylist()
+    assert sorted(found) == sorted(row["number"] for part in parts for row in part)
+    for file in deltalake.DeltaTable(table).file_uris():
+        groups = pq.ParquetFile(file).metadata
+        assert all(groups.row_group(place).num_rows for place in range(groups.num_row_groups))
+
+
+def test_files_that_were_not_ended_are_let_go(table: Path) -> None:
+    def broken() -> None:
+        with FileWriter(Location.of(table), SHAPE).growing() as files:
+            files.write(pa.table(batch(ROWS)))
+            raise ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"):
+        broken()
     assert Warehouse(table.parent).rows("numbers").num_rows == 0
 
 
