@@ -21,7 +21,7 @@ def pack(sizes: Sequence[int], parts: int) -> tuple[tuple[int, ...], ...]:
     """Indices of `sizes` in at most `parts` packs, none empty, the largest as small as a greedy choice gets it.
 
     >>> pack([5, 9, 4, 1], 2)
-    ((1, 3), (0, 2))
+    ((0, 2), (1, 3))
     """
     packs: list[list[int]] = [[] for _ in range(min(parts, len(sizes)))]
     lightest = [(0, number) for number in range(len(packs))]
@@ -30,6 +30,21 @@ def pack(sizes: Sequence[int], parts: int) -> tuple[tuple[int, ...], ...]:
         packs[number].append(index)
         heapq.heapreplace(lightest, (weight + max(sizes[index], 1), number))
     return tuple(tuple(sorted(members)) for members in sorted(packs, key=lambda members: members[0]))
+
+
+def pack_in_order(sizes: Sequence[int], parts: int) -> tuple[tuple[int, ...], ...]:
+    """Indices of `sizes` in at most `parts` packs of neighbours, none empty, of about the same size.
+
+    >>> pack_in_order([5, 9, 4, 1], 2), pack_in_order([1, 1, 1, 9], 2)
+    (((0,), (1, 2, 3)), ((0, 1, 2), (3,)))
+    """
+    packs: dict[int, list[int]] = {}
+    before, total = 0, sum(max(size, 1) for size in sizes)
+    for index, size in enumerate(sizes):
+        middle = 2 * before + max(size, 1)  # twice as far, to stay with integers
+        packs.setdefault(middle * parts // (2 * total), []).append(index)
+        before += max(size, 1)
+    return tuple(map(tuple, packs.values()))
 
 
 def run_tasks(

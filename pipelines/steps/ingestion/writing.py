@@ -21,7 +21,7 @@ from pipelines.reading import ColumnOptions, SourceFile, text_bytes
 from pipelines.steps.ingestion.contents import Sums, day_sums
 from pipelines.steps.ingestion.parsing import FAULTS, REJECTED, REJECTED_TYPE, SEEN, parsed_batches
 from pipelines.steps.layout import Layout
-from pipelines.steps.packing import pack, run_tasks
+from pipelines.steps.packing import pack_in_order, run_tasks
 from pipelines.steps.row_hashes import HASHED
 from resources.data_files import MOST_ROWS, NEW_FILES, FileWriter, GrowingFiles
 from resources.tables import EVENT_COLUMNS, TIMESTAMP
@@ -30,8 +30,8 @@ MOST_BYTES, MOST_BUCKETS = 256 << 20, 32
 """Of text, where there are more buckets or several machines: a task has files of its own for each bucket, and where there is much
 text again and again.
 """
-TASK_BYTES = 4 << 20
-"""Of text that is worth a task of its own."""
+TASK_BYTES, MOST_OF_A_TASK = 4 << 20, 1 << 30
+"""Of text that is worth a task of its own, and of a task, if it is of more than a file: else nobody knows for long how far it is."""
 MOST_REJECTED, REJECTED_BYTES = 50_000, 128 << 20
 """Rows of a task that are no events, and bytes of those of all tasks: they pass the driver."""
 MOST_TEXT = 256
@@ -118,7 +118,9 @@ class Writing:
         """Read the files, as `parse_files` does when it observes, and write their events."""
         sizes = [text_bytes(file.name, file.size) for file in files]
         cores = spark.sparkContext.defaultParallelism
-        packs = pack(sizes, max(1, min(cores, sum(sizes) // TASK_BYTES)))
+        # Neighbours together: names of files mostly are in order of time, and so a task writes to few days.
+        rounds = -(-sum(sizes) // (cores * MOST_OF_A_TASK))
+        packs = pack_in_order(sizes, max(1, min(cores * rounds, sum(sizes) // TASK_BYTES)))
         threads = cores // len(packs) if is_here(spark) else 1  # one large file has all cores
         how = replace(self, rejected_bytes=REJECTED_BYTES // len(packs))
 
