@@ -203,3 +203,18 @@ def test_whoever_expects_something_of_events_expects_it_of_all(
     run(settings)
     # Windows that end early in day 3 begin in day 2.
     assert asked == [(None, None), (day(2).date(), day(3).date()), (None, None)]
+
+
+def test_windows_that_were_not_final_are_computed_by_a_run_that_flushes(
+    settings: JobSettings, computed: list[Span]
+) -> None:
+    """Whether events come meanwhile or not."""
+    final = replace(settings, execute=replace(settings.execute, flush=False))
+    assert run_main_job(final).success
+    open_windows = len(table_rows(Warehouse(settings.warehouse), "trend_aggregates"))
+    assert open_windows < len(expected_rows(settings))
+    run(settings)
+    assert run_main_job(final).success
+    drop(settings, "late", events_of(3))
+    run(settings)
+    assert set(computed) == {Span()}

@@ -89,6 +89,7 @@ def query_hash(plan: QueryPlan, settings: JobSettings) -> str:
         options.engine,
         options.arithmetic,
         str(settings.origin),
+        *(() if options.flush else ("final windows only",)),
     )
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

@@ -39,6 +39,8 @@ MOST_HERE = 10_000
 """Events that the driver computes itself."""
 LEAST_SHARE, MOST_SHARE = 50_000, 2_000_000
 """Events for which a task of their own pays, and about how many a task holds at a time."""
+TASK_EVENTS = 2 * MOST_SHARE
+"""About how many a task has where there are many: by the tasks that are done, people know how far it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +119,10 @@ def file_tasks(
         pieces = [
             piece for bucket in buckets.values() for piece in pieces_of(tuple(bucket), local, shared, share)
         ]
-        names = tuple(plan.name for plan in local)
+        names, sizes = tuple(plan.name for plan in local), [piece.rows for piece in pieces]
         tasks += [
             FileTask(names, done, tuple(pieces[number] for number in members))
-            for members in pack([piece.rows for piece in pieces], parts)
+            for members in pack(sizes, max(parts, sum(sizes) // TASK_EVENTS))
         ]
     for plan in whole if files else ():
         pieces = pieces_of(tuple(files), (plan,), shared, share)

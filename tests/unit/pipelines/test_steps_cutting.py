@@ -109,3 +109,9 @@ def test_no_task_holds_more_than_so_many_events_at_a_time(monkeypatch):
     assert all(len(task.pieces) == 6 for task in tasks)
     assert max(piece.rows for task in tasks for piece in task.pieces) < 1_300
     assert sum(piece.rows for task in tasks for piece in task.pieces) == pytest.approx(24_000, abs=50)
+    monkeypatch.setattr("pipelines.steps.execution.file_tasks.TASK_EVENTS", 2_000)
+    more = file_tasks(shared, Layout(("k",), 4), files, 4)
+    assert 11 <= len(more) <= 12
+    pieces = [sorted(map(repr, (piece for task in some for piece in task.pieces))) for some in (tasks, more)]
+    assert pieces[0] == pieces[1]
+    assert max(sum(piece.rows for piece in task.pieces) for task in more) < 3_000
