@@ -10,9 +10,10 @@ import contextlib
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction, RemoveAction
 
@@ -122,7 +124,7 @@ class FileWriter:
         writer = pq.ParquetWriter(
             place, schema, filesystem=files, store_schema=False, metadata_collector=told
         )
-        return _Begun(path, values, _asked(self.table), writer, told, lambda: files.get_file_info(place).size)
+        return _Begun(path, values, _asked(self.table), files, place, writer, told)
 
 
 @dataclass(slots=True)
@@ -132,9 +134,11 @@ class _Begun:
     path: str
     values: Values
     asked: Sequence[str]
+    """Columns of which there are to be statistics."""
+    files: pafs.FileSystem
+    place: str
     writer: pq.ParquetWriter
     told: list[pq.FileMetaData]
-    size: Callable[[], int]
     rows: int = 0
 
     def add(self, rows: pa.Table) -> None:
@@ -147,15 +151,21 @@ class _Begun:
         self.writer.close()
         return {
             "path": self.path,
-            "size": self.size(),
+            "size": self.files.get_file_info(self.place).size,
             "partition": json.dumps(self.values),
             "statistics": json.dumps(statistics_of(self.told[0], self.asked)),
         }
 
+    def abandon(self) -> None:
+        """Delete it, as far as that is possible."""
+        for let_go in (self.writer.close, partial(self.files.delete_file, self.place)):
+            with contextlib.suppress(OSError):
+                let_go()
+
 
 class GrowingFiles:
-    """Files of a task, one for each partition as long as there is no more than `MOST_IN_FILE` for it, and no other partition was
-    written to instead. In a store, which keeps what is written in memory until it is sent, each is ended at once.
+    """Files of a task, one for each partition: until it has `MOST_IN_FILE`, or more than `MOST_OPEN` are open and it was written to
+    the longest time ago. In a store, which keeps in memory what is not sent, each is ended at once.
 
     Mutable: has files open.
     """
@@ -187,10 +197,9 @@ class GrowingFiles:
         return pa.RecordBatch.from_pylist(ended, schema=NEW_FILES)
 
     def abandon(self) -> None:
-        """Let go of files that were not ended, as an error came between: no commit will name them."""
+        """Delete files that were not ended, as an error came between."""
         for file in self._open.values():
-            with contextlib.suppress(OSError):
-                file.writer.close()
+            file.abandon()
 
 
 def remove_folder(place: Location) -> None:
