@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pipelines.duration_estimate import Estimate
     from pipelines.reading import ColumnOptions
 
+FEW = 100_000
+"""Events of which nobody asks how tasks of Spark share them."""
 UNFORESEEN = ("two_step", "shared_two_step")
 """They list trends, of which one more event may double the number: no beginning of a stream says how long the rest takes."""
 
@@ -100,6 +102,11 @@ def explain(
         gauge.begin("measuring how long a run takes")
         compute = partial(hamlet_core.run, text, schema=schema, engine=engine, threads=None, **sharing)
         click.echo("\n" + _estimate(compute, text, table, schema).sentence(took))
+        if table.num_rows > FEW:
+            from pipelines.hot_keys import hot_keys
+
+            for line in hot_keys(plans, table, schema, 2 * threads_of()):
+                click.echo(visible(line))
         if engine == DEFAULT_ENGINE:
             gauge.begin("computing", "events", table.num_rows)
             with watching(gauge.told):

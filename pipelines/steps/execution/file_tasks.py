@@ -111,7 +111,7 @@ def file_tasks(
         buckets[file.partition["bucket"]].append(file)
     local = tuple(plan for plan in shared.plans if _in_bucket(plan.equivalence + plan.group_by, layout))
     whole = tuple(plan for plan in shared.plans if plan not in local)
-    share = min(max(-(-sum(file.rows for file in files) // parts), LEAST_SHARE), MOST_SHARE)
+    share = fair_share(sum(file.rows for file in files), parts)
     tasks: list[FileTask] = []
     if local:
         single = len(buckets) == 1
@@ -128,6 +128,11 @@ def file_tasks(
         pieces = pieces_of(tuple(files), (plan,), shared, share)
         tasks += [FileTask((plan.name,), (plan.name,), (piece,)) for piece in pieces]
     return tuple(tasks)
+
+
+def fair_share(events: int, parts: int) -> int:
+    """Events of each of about so many tasks."""
+    return min(max(-(-events // parts), LEAST_SHARE), MOST_SHARE)
 
 
 def _in_bucket(partition: tuple[str, ...], layout: Layout) -> bool:
