@@ -76,6 +76,13 @@ def test_blank_lines_are_no_rows() -> None:
     assert rows_and_odd(b"", FIRST, b" \t\r", b"", FIRST, b"\x0b\x0c") == ([row, row], [])
 
 
+def test_lines_of_one_value() -> None:
+    """Whose empty rows are empty lines of CSV."""
+    lines = [b'{"s": null}', b'{"s": "a,b"}', b"?", b'{"s": ""}', b'{"s": "x"}', b"?"]
+    values = [None, "a,b", None, "", "x", None]
+    assert rows_and_odd(*lines, first=lines[1]) == ([{"s": one} for one in values], [2, 5])
+
+
 def test_too_many_odd_lines_are_left_to_others() -> None:
     shape = Shape.of(FIRST, KINDS)
     assert shape is not None
