@@ -10,7 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet_core.engines.hamlet.bursts.fold import Rows
-from hamlet_core.engines.hamlet.numbers.arenas import ABSENT, ZERO_EXPONENT, LatticeNumbers, ScaledNumbers
+from hamlet_core.engines.hamlet.numbers.arenas import (
+    ABSENT,
+    ZERO_EXPONENT,
+    LatticeNumbers,
+    PlainNumbers,
+    ScaledNumbers,
+)
 from hamlet_core.engines.hamlet.numbers.residues import residue_arena, times_constants
 
 _BLOCK = 1 << 22
@@ -37,8 +43,18 @@ class Arithmetic(Adding, Protocol):
         """The numbers at these addresses."""
 
 
-class Scaled:
+class _Mantissas:
     """(mantissas, exponents)."""
+
+    def add(self, one: Any, other: Any) -> Any:
+        exponent = np.maximum(one[1], other[1])
+        parts = (np.ldexp(mantissa, np.maximum(own - exponent, -_VANISHED)) for mantissa, own in (one, other))
+        mantissa, grown = np.frexp(sum(parts))
+        return mantissa, np.where(mantissa == 0.0, ZERO_EXPONENT, exponent + grown)
+
+
+class Scaled(_Mantissas):
+    """(mantissas, exponents), folded as such."""
 
     def arena(self, size: int) -> ScaledNumbers:
         return ScaledNumbers(np.zeros(size), np.full(size, ZERO_EXPONENT, np.int64))
@@ -46,11 +62,21 @@ class Scaled:
     def read(self, arena: ScaledNumbers, at: npt.NDArray[np.int64]) -> Any:
         return arena.mantissa[at], arena.exponent[at]
 
-    def add(self, one: Any, other: Any) -> Any:
-        exponent = np.maximum(one[1], other[1])
-        parts = (np.ldexp(mantissa, np.maximum(own - exponent, -_VANISHED)) for mantissa, own in (one, other))
-        mantissa, grown = np.frexp(sum(parts))
-        return mantissa, np.where(mantissa == 0.0, ZERO_EXPONENT, exponent + grown)
+
+class Plain(_Mantissas):
+    """(mantissas, exponents), folded in doubles: right where none of them leaves its range."""
+
+    def arena(self, size: int) -> PlainNumbers:
+        return PlainNumbers(np.zeros(size))
+
+    def read(self, arena: PlainNumbers, at: npt.NDArray[np.int64]) -> Any:
+        return mantissas(arena.value[at])
+
+
+def mantissas(values: npt.NDArray[np.float64]) -> tuple[Any, Any]:
+    """Doubles as mantissas and exponents."""
+    mantissa, exponent = np.frexp(values)
+    return mantissa, np.where(mantissa == 0.0, ZERO_EXPONENT, exponent.astype(np.int64))
 
 
 class Lattice:

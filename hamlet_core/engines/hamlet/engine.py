@@ -7,7 +7,7 @@ MIN and MAX, and once more modulo as many primes as the scaled numbers say its d
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from time import perf_counter
 from typing import Any
@@ -219,7 +219,7 @@ def bytes_per_event(windowed: Sequence[WindowedQuery], classes: Sequence[QueryCl
     for own in classes:
         predicates = len(own.local.conjunctions)
         count += 32 * bool(predicates) + 4 * predicates
-        count += 40 * bool(own.partition)
+        count += (40 + 8 * len(columns)) * bool(own.partition)
         count += 40 * (not all(map(folds_by_bursts, own.queries)))
     return count
 
@@ -249,16 +249,36 @@ def totals(
     stages = 1 + wholes + extreme
     summed = (part for own in parts for part in own if part.role not in LATTICE)
     columns, table = scaled_columns(summed, passes.stream.columns)
-    accumulators = number_accumulators(passes.own.queries, parts, columns)
+    needed = [_needed(own, columns) for own in parts]
+    accumulators = number_accumulators(passes.own.queries, needed, columns)
     if is_backwards():
         _extremes(windowed, passes, [np.zeros(0, np.bool_)] * len(windowed), progress)
-    scaled = passes.run(accumulators, ScaledValues(table), Scaled(), progress.part(0, stages))
+    found = passes.run(accumulators, ScaledValues(table), Scaled(), progress.part(0, stages))
+    scaled = [_of_all(own, summed, found) for own, summed, found in zip(parts, needed, found, strict=True)]
     alive = [numbers[0][0] != 0.0 for numbers in scaled]
     exact = _exact(passes, parts, scaled, alive, arithmetic, progress.part(1, stages))
     extremes = _extremes(windowed, passes, alive, progress.part(stages - 1, stages))
     return [
         _total(query, passes, place, parts[place], scaled[place], alive[place], exact[place], extremes)
         for place, query in enumerate(windowed)
+    ]
+
+
+def _needed(parts: Sequence[Component], columns: dict[Component, int]) -> list[Component]:
+    """The components without the sums of absolute values that are the sums of the values."""
+    return [
+        part
+        for part in parts
+        if part.role is not Role.MAGNITUDE or columns[part] != columns[replace(part, role=Role.TOTAL)]
+    ]
+
+
+def _of_all(parts: Sequence[Component], needed: Sequence[Component], results: Sequence[Any]) -> list[Any]:
+    """Numbers of all components from those of the needed ones."""
+    own = dict(zip(_summed(needed), results, strict=True))
+    return [
+        own[part] if part is None or part in own else own[replace(part, role=Role.TOTAL)]
+        for part in _summed(parts)
     ]
 
 

@@ -17,7 +17,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hamlet_core.engines.hamlet.accumulators import Accumulator
-from hamlet_core.engines.hamlet.arithmetics import Arithmetic, Coarser, Lattice, Residues, Scaled, added_up
+from hamlet_core.engines.hamlet.arithmetics import (
+    Arithmetic,
+    Coarser,
+    Lattice,
+    Plain,
+    Residues,
+    Scaled,
+    added_up,
+    mantissas,
+)
 from hamlet_core.engines.hamlet.bursts import fold as bursts
 from hamlet_core.engines.hamlet.bursts.fold import Done, Rows
 from hamlet_core.engines.hamlet.bursts.program import bursts_fold
@@ -35,10 +44,7 @@ from hamlet_core.engines.hamlet.graphlets.log import Decided
 from hamlet_core.engines.hamlet.input.frame import DEAD, Events
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents, QueryClass
 from hamlet_core.engines.hamlet.jit.order import in_order, is_backwards
-from hamlet_core.engines.hamlet.numbers.arenas import (
-    ZERO_EXPONENT,
-    PlainNumbers,
-)
+from hamlet_core.engines.hamlet.numbers.arenas import PlainNumbers
 from hamlet_core.engines.hamlet.panes.choice import PRICES, RESIDUES
 from hamlet_core.engines.hamlet.panes.sliding import Sliding
 from hamlet_core.engines.hamlet.program.builder import different_totals, grouped_accumulators
@@ -55,6 +61,8 @@ PART = 1_000_000
 """Events, added over windows, of the shortest part that a thread folds: each learns anew who shares."""
 EACH = "apart"
 """See `Sliding.windows`."""
+RANGE = 300
+"""Bits of the largest total of a window, and of the largest and smallest value, up to which doubles hold all sums."""
 BURSTS: tuple[int, ...] = ()
 """Instead of the specifications that a fold of the event kernel serves."""
 MOST_PARTS = 8
@@ -235,11 +243,28 @@ class ClassPasses:
     ) -> tuple[Results, Done]:
         specs = [self.spec_of[accumulator.query] for accumulator in accumulators]
         program = self._program(accumulators, specs)
-        arena = arithmetic.arena(bursts.arena_size(program, self.jobs))
-        done = bursts.fold(arena, program, values, self.events, self.jobs, closed_form=self.closed_form)
+        kinds: Sequence[Arithmetic] = [arithmetic]
+        if (
+            isinstance(arithmetic, Scaled)
+            and self.closed_form
+            and self._fits_doubles(accumulators, values.value)
+        ):
+            # Without events, both are compiled for those to come.
+            kinds = [Plain()] if self.jobs.count else in_order([Plain(), arithmetic])
+        for kind in kinds:
+            arena = kind.arena(bursts.arena_size(program, self.jobs))
+            done = bursts.fold(
+                arena,
+                program,
+                values,
+                self.events,
+                self.jobs,
+                specs=set(specs),
+                closed_form=self.closed_form,
+            )
         results = [
             [
-                arithmetic.read(
+                kinds[-1].read(
                     arena, (np.arange(len(rows.index)) + rows.first) * program.out_width + out + part
                 )
                 for part in range(accumulator.width)
@@ -252,6 +277,19 @@ class ClassPasses:
             )
         ]
         return results, done
+
+    def _fits_doubles(self, accumulators: Sequence[Accumulator], values: Any) -> bool:
+        """Whether no number of a window can leave the range of doubles, whatever its events are.
+
+        Each of them at most adds to a total what all its positions hold; AND multiplies two such totals.
+        """
+        longest = int((self.jobs.last - self.jobs.first).max(initial=0))
+        positions = max(len(accumulator.automaton.positions) for accumulator in accumulators)
+        if longest * np.log2(1 + positions) > RANGE:
+            return False
+        sizes = np.abs(values)
+        least = sizes.min(initial=1.0, where=sizes > 0.0)
+        return bool(sizes.max(initial=0.0) <= 2.0**RANGE and least >= 2.0**-RANGE)
 
     def _program(self, accumulators: Sequence[Accumulator], specs: Sequence[int]) -> BurstProgram:
         """Tables are made once for equal accumulators: chunks, runs and the residues of many primes use the same."""
@@ -458,7 +496,7 @@ def _scaled(workload: Workload, values: Any) -> tuple[Folded, list[tuple[Any, An
     plain = fold_events_class(
         replace(workload, progress=first), values, lambda size: PlainNumbers(np.zeros(size))
     )
-    found = [_mantissas(numbers.value) for numbers in plain.numbers]
+    found = [mantissas(numbers.value) for numbers in plain.numbers]
     if len(plain.lost) and not plain.lost.any():
         return plain, found
     again = np.isin(workload.windows.row, workload.windows.row[plain.lost])
@@ -473,11 +511,6 @@ def _scaled(workload: Workload, values: Any) -> tuple[Folded, list[tuple[Any, An
         own = rows[(rows >= begin) & (rows < end)] - begin
         mantissa[own], exponent[own] = numbers.mantissa[own], numbers.exponent[own]
     return plain, found
-
-
-def _mantissas(value: Any) -> tuple[Any, Any]:
-    mantissa, exponent = np.frexp(value)
-    return mantissa, np.where(mantissa == 0.0, ZERO_EXPONENT, exponent.astype(np.int64))
 
 
 def _joined(parts: Sequence[list[Any]], into: Any, arithmetic: Arithmetic) -> list[Any]:

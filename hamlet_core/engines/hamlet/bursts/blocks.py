@@ -101,6 +101,13 @@ def _grown(base: int, program: Packed, row: int) -> int:
     return base + program[growth + NUMBERS]  # type: ignore[no-any-return]
 
 
+@compiled_inline
+def moves(arena: Arena, base: int, program: Packed, row: int) -> bool:
+    """Whether an event of the burst in hand meets the predicates of a block."""
+    # Where weights add up to 0 there are no sums beside them.
+    return not is_zero(arena, _grown(base, program, row) + 1 - program[row + FOLLOWS_ITSELF])
+
+
 @compiled_part
 def change(arena: Arena, base: int, program: Packed, row: int) -> None:
     """Into `delta`: what the burst in hand adds to the totals of a block, the row of which is given, here and below."""

@@ -124,5 +124,5 @@ def measure(
         if program[row + WEIGHT] < 0 and program[row + SUM_FIRST] == program[row + SUM_STOP]:
             grown, bit = base + program[row + NUMBERS], program[row + BIT]
             _count(arena, events, grown, first, last, code, bit, count, tied)
-            continue
-        measure_sums(arena, base, program, values, events, first, last, code, row)
+        else:
+            measure_sums(arena, base, program, values, events, first, last, code, row, tied)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from hamlet_core.engines.hamlet.bursts.state import negations_of
 from hamlet_core.engines.hamlet.bursts.state import windows_of as windows_state
 from hamlet_core.engines.hamlet.bursts.tables import BurstProgram
 from hamlet_core.engines.hamlet.bursts.windows import most_open
-from hamlet_core.engines.hamlet.input.frame import Whole, windows_of
+from hamlet_core.engines.hamlet.input.frame import Whole, side_by_side, windows_of
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents
 from hamlet_core.sharing.options import Sharing
 from hamlet_core.windows import Wanted, WindowSpec
@@ -65,6 +65,11 @@ class BurstJobs:
     def own(self, spec: int) -> slice:
         """The jobs of one specification."""
         return slice(int(self.bounds[spec, 0]), int(self.bounds[spec, -1]))
+
+    def opened_by(self, specs: Collection[int]) -> Any:
+        """`bounds`, where the specifications that are not among these have no jobs."""
+        wanted = np.isin(np.arange(len(self.specs)), list(specs))
+        return np.where(wanted[:, None], self.bounds, self.bounds[:, :1])
 
     @property
     def count(self) -> int:
@@ -160,10 +165,21 @@ def arena_size(program: BurstProgram, jobs: BurstJobs) -> int:
 
 
 def fold(
-    arena: Any, program: BurstProgram, values: Any, events: ClassEvents, jobs: BurstJobs, *, closed_form: bool
+    arena: Any,
+    program: BurstProgram,
+    values: Any,
+    events: ClassEvents,
+    jobs: BurstJobs,
+    *,
+    specs: Collection[int],
+    closed_form: bool,
 ) -> Done:
-    """Run the kernel; the first `jobs.count * out_width` numbers of the arena then hold the results."""
+    """Run the kernel; the first `jobs.count * out_width` numbers of the arena then hold the results.
+
+    `specs`: the window specifications of the program's accumulators.
+    """
     base = jobs.count * program.out_width + SCRATCH
+    own, values = side_by_side(events.events, values)
     count, folded = fold_bursts(
         arena,
         base,
@@ -171,12 +187,12 @@ def fold(
         negations_of(program),
         windows_state(program),
         values,
-        events.events,
+        own,
         events.partitioning.bounds,
         jobs.first,
         jobs.last,
         jobs.row,
-        jobs.bounds,
+        jobs.opened_by(specs),
         closed_form,
     )
     return Done(count, folded, events.matched)

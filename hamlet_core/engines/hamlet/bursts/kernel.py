@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.bursts.blocks import change, commit, grow_plain, step_through
+from hamlet_core.engines.hamlet.bursts.blocks import change, commit, grow_plain, moves, step_through
 from hamlet_core.engines.hamlet.bursts.coefficients import STRIDE, measure
 from hamlet_core.engines.hamlet.bursts.negation import drop, forget, negate, negate_commit
 from hamlet_core.engines.hamlet.bursts.packing import (
@@ -103,7 +103,7 @@ def _fold_burst(
     for row in range(get(program, AT_BLOCK, code), get(program, AT_BLOCK, code + 1), BLOCK_FIELDS):
         if program[row + PLAIN] and program[row + FOLLOWS_ITSELF]:
             grow_plain(arena, base, program, row)
-        else:
+        elif moves(arena, base, program, row):
             change(arena, base, program, row)
             commit(arena, base, program, state, row)
     if get(program, AT_NEGATION, code) < get(program, AT_NEGATION, code + 1):

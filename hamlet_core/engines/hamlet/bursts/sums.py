@@ -25,7 +25,14 @@ from hamlet_core.engines.hamlet.input.frame import Events
 from hamlet_core.engines.hamlet.input.reading import holds_bit, row_of
 from hamlet_core.engines.hamlet.jit.decorators import compiled_by_types, compiled_part
 from hamlet_core.engines.hamlet.jit.packed import Packed, get
-from hamlet_core.engines.hamlet.numbers.arenas import Arena, ScaledNumbers, Values, is_arena, put_scaled
+from hamlet_core.engines.hamlet.numbers.arenas import (
+    Arena,
+    PlainNumbers,
+    ScaledNumbers,
+    Values,
+    is_arena,
+    put_scaled,
+)
 from hamlet_core.engines.hamlet.numbers.semiring import (
     add,
     add_product,
@@ -54,8 +61,9 @@ def measure_sums(
     last: int,
     code: int,
     row: int,
+    tied: bool,
 ) -> None:
-    """Growth and sums of the events `first:last` of a type."""
+    """Growth and sums of the events `first:last` of a type, of which some may be `tied`."""
 
 
 @compiled_by_types(measure_sums)
@@ -69,6 +77,7 @@ def _measure_sums(
     last: int,
     code: int,
     row: int,
+    tied: bool,
 ) -> Any:
     def scaled(
         arena: Arena,
@@ -80,6 +89,7 @@ def _measure_sums(
         last: int,
         code: int,
         row: int,
+        tied: bool,
     ) -> None:
         grown, bit = base + program[row + NUMBERS], program[row + BIT]
         _clear(arena, base, program, row)
@@ -88,12 +98,12 @@ def _measure_sums(
         while event < last:
             begin, times = event, 1.0
             while event < last and times < GROWN:
-                stamp, tied = events.time[event], 0
+                stamp, alike = events.time[event], 0
                 while event < last and events.time[event] == stamp:
-                    tied += events.code[event] == code and holds_bit(events, event, bit)
+                    alike += events.code[event] == code and holds_bit(events, event, bit)
                     event += 1
-                times *= 1.0 + tied
-                count += tied
+                times *= 1.0 + alike
+                count += alike
             if times == 1.0:
                 continue
             for place in range(program[row + SUM_FIRST], program[row + SUM_STOP]):
@@ -115,6 +125,20 @@ def _measure_sums(
         minus_one(arena, grown)
         whole(arena, grown + 1, count)
 
+    def plain(
+        arena: Arena,
+        base: int,
+        program: Packed,
+        values: Values,
+        events: Events,
+        first: int,
+        last: int,
+        code: int,
+        row: int,
+        tied: bool,
+    ) -> None:
+        _measure_doubles(arena, base, program, values, events, first, last, code, row, tied)
+
     def general(
         arena: Arena,
         base: int,
@@ -125,6 +149,7 @@ def _measure_sums(
         last: int,
         code: int,
         row: int,
+        tied: bool,
     ) -> None:
         _clear(arena, base, program, row)
         event = first
@@ -135,7 +160,68 @@ def _measure_sums(
             _measure_stamp(arena, base, program, values, events, event, end, code, row)
             event = end
 
+    if is_arena(arena, PlainNumbers):
+        return plain
     return scaled if is_arena(arena, ScaledNumbers) else general
+
+
+@compiled_part
+def _measure_doubles(
+    arena: Arena,
+    base: int,
+    program: Packed,
+    values: Values,
+    events: Events,
+    first: int,
+    last: int,
+    code: int,
+    row: int,
+    tied: bool,
+) -> None:
+    """All of a burst in plain doubles."""
+    number, bit = base + program[row + NUMBERS], program[row + BIT]
+    grown, count = _growth(events, first, last, code, bit, tied)
+    arena.value[number], arena.value[number + 1] = grown - 1.0, count
+    for place in range(program[row + SUM_FIRST], program[row + SUM_STOP]):
+        cell = program[AT_SUM] + place * SUM_FIELDS
+        total, column = base + program[cell + SUM_NUMBERS], program[cell + VALUE]
+        gained, plain = 0.0, 0.0
+        if tied:
+            gained, plain = _gained(values.value, events, first, last, code, bit, column, 1.0)
+        elif count > 0.0:
+            gained, plain = _gained_alone(values.value, events, first, last, code, bit, column)
+        arena.value[total], arena.value[total + 1] = gained, plain
+
+
+@compiled_part
+def _growth(events: Events, first: int, last: int, code: int, bit: int, tied: bool) -> tuple[float, float]:
+    """The product of 1 + ties over the time stamps of a burst, and how many events there are, in doubles."""
+    times, count, event = 1.0, 0, first
+    while event < last:
+        stamp, alike = events.time[event], 0
+        while True:
+            alike += events.code[event] == code and holds_bit(events, event, bit)
+            event += 1
+            if event == last or not tied or events.time[event] != stamp:
+                break
+        times *= 1.0 + alike
+        count += alike
+    return times, np.float64(count)
+
+
+@compiled_part
+def _gained_alone(
+    value: Any, events: Events, first: int, last: int, code: int, bit: int, column: int
+) -> tuple[float, float]:
+    """As `_gained`, where no events are tied."""
+    gained, plain, times = 0.0, 0.0, 1.0
+    for event in range(first, last):
+        if events.code[event] == code and holds_bit(events, event, bit):
+            here = value[column, row_of(events, event)] if column >= 0 else 1.0
+            gained = gained * 2.0 + here * times
+            times *= 2.0
+            plain += here
+    return gained, plain
 
 
 @compiled_part

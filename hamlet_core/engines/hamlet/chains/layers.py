@@ -211,7 +211,7 @@ class Layers:
             self.programs[key] = program, np.array(places, np.int64)
         program, places = self.programs[key]
         arena = arithmetic.arena(arena_size(program, jobs))
-        fold(arena, program, values, events, jobs, closed_form=True)
+        fold(arena, program, values, events, jobs, specs=(0,), closed_form=True)
         at = places[:, None] + np.arange(jobs.count) * program.out_width
         found = arithmetic.read(arena, at.ravel())
         if isinstance(found, tuple):

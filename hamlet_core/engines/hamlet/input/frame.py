@@ -8,11 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hamlet_core.table.columns import frozen
 from hamlet_core.windows import WindowSpec
 
 Whole = npt.NDArray[np.int64]
 DEAD = -1
 """The type code of an event that no query of the class can bind."""
+NO_ROWS = np.zeros(0, np.int64)
+"""Instead of rows of the stream: an event is its own."""
 
 
 class Events(NamedTuple):
@@ -26,6 +29,18 @@ class Events(NamedTuple):
     """uint64[event, word]: bit k of the words says whether local predicate k of the class holds."""
     row: Any
     """int64: the row of the stream, which values and pair tables are read by; empty where it is the event itself."""
+
+
+def side_by_side(events: Events, values: Any) -> tuple[Events, Any]:
+    """The events with the values in their order: a kernel that reads every value once need not look for it.
+
+    `values` is a tuple of arrays [column, row of the stream]; those that come back are [column, event].
+    """
+    if not len(events.row):
+        return events, values
+    return events._replace(row=frozen(NO_ROWS)), type(values)(
+        *(np.take(one, events.row, axis=1) if len(one) else one for one in values)
+    )
 
 
 class Jobs(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hamlet_core.engines.hamlet.input.frame import DEAD, Events, Predicates
+from hamlet_core.engines.hamlet.input.frame import DEAD, NO_ROWS, Events, Predicates
 from hamlet_core.engines.hamlet.input.predicate_bits import LocalPredicates, Mask
 from hamlet_core.engines.partitioning import Partitioning, partition
 from hamlet_core.pattern.meaning import AnalysedQuery
@@ -22,7 +22,6 @@ from hamlet_core.table.encode import Stream
 from hamlet_core.template.sharable import partition_of
 
 _NO_BITS = np.zeros((0, 1), np.uint64)
-_NO_ROWS = np.zeros(0, np.int64)
 
 KEPT_PROGRAMS = 128
 """So many of a class are kept for the next run; where results have other shapes each time they get more and more."""
@@ -134,7 +133,7 @@ def class_events(own: QueryClass, stream: Stream, text: str) -> ClassEvents:
     partitioning = partition(stream, own.equivalence, own.group_by, keep)
     order = partitioning.order
     bits = _bits(masks, len(stream))
-    events = Events(frozen(stream.time), frozen(code), frozen(bits), frozen(_NO_ROWS))
+    events = Events(frozen(stream.time), frozen(code), frozen(bits), frozen(NO_ROWS))
     if order is not None:
         bits = np.take(bits, order, axis=0) if len(masks) else bits
         from hamlet_core.engines.hamlet.input.sorting import gather

@@ -54,6 +54,13 @@ def _step(  # noqa: C901 - a loop per class of numbers
             for lane in range(size):
                 totals[lane] = totals[lane] * factor + inputs[lane] * times
 
+    def plain(arena: Arena, target: int, source: int, size: int, follows: int, tied: int, count: int) -> None:
+        totals, inputs = arena.value[target : target + size], arena.value[source : source + size]
+        factor, times = np.float64(1 + follows * tied), np.float64(tied)
+        for _ in range(count):
+            for lane in range(size):
+                totals[lane] = totals[lane] * factor + inputs[lane] * times
+
     def residue(
         arena: Arena, target: int, source: int, size: int, follows: int, tied: int, count: int
     ) -> None:
@@ -74,7 +81,7 @@ def _step(  # noqa: C901 - a loop per class of numbers
         for lane in range(size if tied * count > 0 else 0):
             arena.key[target + lane] = min(arena.key[target + lane], arena.key[source + lane])
 
-    return by_class(scaled, None, residue, lattice)(arena)
+    return by_class(scaled, plain, residue, lattice)(arena)
 
 
 @compiled_by_types(settle)

@@ -113,6 +113,12 @@ def power(exponent: int) -> float:
 
 
 @compiled_inline
+def doubled(times: int) -> float:
+    """2.0**times for a number of times that is not negative; infinite above 1023."""
+    return _double_of((min(np.int64(times), np.int64(1024)) + np.int64(1023)) << np.int64(52))  # type: ignore[no-any-return]
+
+
+@compiled_inline
 def put_scaled(numbers: ScaledNumbers, index: int, mantissa: float, exponent: int) -> None:
     """Store mantissa * 2**exponent, normalised; the mantissa is finite and not subnormal."""
     bits = _bits_of(mantissa)

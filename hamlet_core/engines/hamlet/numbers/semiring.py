@@ -21,6 +21,7 @@ from hamlet_core.engines.hamlet.numbers.arenas import (
     Arena,
     Values,
     by_class,
+    doubled,
     montgomery,
     power,
     put_scaled,
@@ -309,6 +310,10 @@ def _grow(arena: Arena, index: int, source: int, factor: int) -> Any:
         up = top + arena.exponent[factor]  # not below `here`: the factor is 1 or more
         put_scaled(arena, index, number * power(here - up) + total * arena.mantissa[factor], up)
 
+    def plain(arena: Arena, index: int, source: int, factor: int) -> None:
+        number = arena.value[index]
+        arena.value[index] = number + (number + arena.value[source]) * arena.value[factor]
+
     def general(arena: Arena, index: int, source: int, factor: int) -> None:
         add_product(arena, index, source, factor)
         add_product(arena, index, index, factor)
@@ -321,7 +326,7 @@ def _grow(arena: Arena, index: int, source: int, factor: int) -> Any:
             total = montgomery(total, arena.residue[factor, k], prime, arena.inverse[k]) + number
             arena.residue[index, k] = total - prime if total >= prime else total
 
-    return by_class(scaled, None, residue, general)(arena)
+    return by_class(scaled, plain, residue, general)(arena)
 
 
 @compiled_by_types(whole)
@@ -352,7 +357,7 @@ def _double_times(arena: Arena, index: int, times: int) -> Any:
             arena.exponent[index] += times
 
     def plain(arena: Arena, index: int, times: int) -> None:
-        arena.value[index] *= 2.0**times
+        arena.value[index] *= doubled(times)
 
     def residue(arena: Arena, index: int, times: int) -> None:
         for _ in range(times):

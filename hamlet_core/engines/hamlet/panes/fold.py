@@ -16,7 +16,7 @@ from hamlet_core.engines.hamlet.bursts.program import compile_bursts
 from hamlet_core.engines.hamlet.bursts.state import negations_of
 from hamlet_core.engines.hamlet.bursts.state import windows_of as windows_state
 from hamlet_core.engines.hamlet.bursts.tables import FINISH_NUMBER, FINISH_TARGET, BurstProgram
-from hamlet_core.engines.hamlet.input.frame import DEAD, windows_of
+from hamlet_core.engines.hamlet.input.frame import DEAD, side_by_side, windows_of
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents
 from hamlet_core.engines.hamlet.panes.kernel import Regions, Tasks, fold_windows_by_panes
 from hamlet_core.engines.hamlet.panes.maps import PaneProgram, bases_of, compile_panes, outline
@@ -96,6 +96,7 @@ def fold_panes(
     program, joins = plan.bursts, plan.joins
     regions, size = _lay_out(plan, panes)
     arena = arithmetic.arena(size)
+    own, values = side_by_side(events.events, values)
     count, folded = fold_windows_by_panes(
         arena,
         packed(program),
@@ -105,7 +106,7 @@ def fold_panes(
         negations_of(program),
         windows_state(program),
         values,
-        events.events,
+        own,
         panes.tasks,
         closed_form,
     )
