@@ -29,6 +29,7 @@ ROUNDS = 3
 READERS = {"parquet": "read_parquet", "csv": "read_csv", "jsonl": "read_json"}
 GROUPED = """
 import duckdb, sys
+duckdb.sql("SET enable_progress_bar = false")
 rows = duckdb.sql(f\"\"\"SELECT driver, rider, type, time_bucket(INTERVAL 5 MINUTE, time::TIMESTAMP), count(*), avg(price)
                        FROM {sys.argv[1]}('{sys.argv[2]}') GROUP BY ALL\"\"\").fetchall()
 print(sum(row[4] for row in rows))
