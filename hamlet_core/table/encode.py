@@ -48,7 +48,7 @@ _STRIDE = 1 << 18
 _BYTE = 127
 """Numbers of types that a byte holds."""
 _MANY_ROWS = 1 << 19
-"""Rows from which on threads are begun for them."""
+"""Rows from which on threads are begun for them, and of a piece of small batches that are concatenated."""
 _FEW_ROWS = 65_536
 """Batches of a table that are smaller on average are concatenated first."""
 
@@ -137,13 +137,21 @@ def _batches(
     batches = events.to_batches()
     if len(batches) > 1 + events.num_rows // _FEW_ROWS:
         try:
-            whole = {index: events.column(index).combine_chunks() for index in used}
-        except pa.ArrowException:  # dictionaries that Arrow cannot unify
-            whole = {}
-        if whole and all(isinstance(array, pa.Array) for array in whole.values()):
-            yield whole.__getitem__, events.num_rows
+            whole = events.select(used).unify_dictionaries()
+        except pa.ArrowException:
+            whole = None
+        # Texts of an array have 2 GiB together.
+        if whole is not None and all(column.nbytes < 1 << 31 for column in whole.columns):
+            for first in range(0, events.num_rows, _MANY_ROWS):
+                part = whole.slice(first, _MANY_ROWS)
+                yield partial(_together, part, used), part.num_rows
             return
     yield from ((batch.column, batch.num_rows) for batch in batches)
+
+
+def _together(part: pa.Table, used: list[int], index: int) -> Any:
+    """A column of a table of the columns `used`, as one array."""
+    return part.column(used.index(index)).combine_chunks()
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 from numba import types
+from numba.extending import intrinsic
 
 from hamlet_core.engines.hamlet.jit.decorators import compiled_for, compiled_inline, compiled_part
 from pipelines.reading.chunks import Numbers
@@ -32,6 +33,8 @@ _EXPONENT, _SMALL = ord("e"), 0x20
 """Letters become small ones by this bit."""
 _LOWEST = 0x20
 """Smaller bytes stand in no text."""
+_ONES, _HIGHS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+"""One in each of eight bytes, and their highest bits."""
 _MARK = 0xEF
 """Of UTF-8: Arrow would take the mark off a text that begins with one."""
 _WORDS = np.frombuffer(b"nulltruefalse", dtype=np.uint8)
@@ -105,14 +108,58 @@ def parsed_alike(block: bytes, shape: Shape, few: int) -> tuple[pa.Table, Number
     return table, odd[:found]
 
 
+@intrinsic
+def _eight(context: Any, content: Any, place: Any) -> Any:  # noqa: ARG001 - numba's protocol
+    """The eight bytes from a place on as one number, wherever they lie."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.data_model_manager[signature.args[0]].get(builder, arguments[0], "data")
+        number = context.get_value_type(types.uint64)
+        return builder.load(builder.bitcast(builder.gep(data, [arguments[1]]), number.as_pointer()), align=1)
+
+    return types.uint64(content, types.int64), code
+
+
+@intrinsic
+def _put_eight(context: Any, content: Any, place: Any, number: Any) -> Any:  # noqa: ARG001 - numba's protocol
+    """Write eight bytes from a place on."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.data_model_manager[signature.args[0]].get(builder, arguments[0], "data")
+        there = builder.bitcast(builder.gep(data, [arguments[1]]), arguments[2].type.as_pointer())
+        builder.store(arguments[2], there, align=1)
+        return context.get_dummy_value()
+
+    return types.void(content, types.int64, types.uint64), code
+
+
+@compiled_inline
+def _one_is(eight: int, byte: int) -> bool:
+    """Whether one of eight bytes is this one."""
+    other = np.uint64(eight) ^ (_ONES * np.uint64(byte))
+    return bool((other - _ONES) & ~other & _HIGHS)
+
+
+@compiled_inline
+def _all_plain(eight: int) -> bool:
+    """Whether eight bytes are of a text that can be copied as they are."""
+    small = (np.uint64(eight) - _ONES * np.uint64(_LOWEST)) & ~np.uint64(eight) & _HIGHS
+    return not (small or _one_is(eight, _QUOTE) or _one_is(eight, _ESCAPE) or _one_is(eight, _COMMA))
+
+
 @compiled_inline
 def _follows(content: Array, place: int, words: Array, first: int, last: int) -> bool:
     """Whether a word, from `first` to `last`, stands at a place."""
     if place + last - first > content.size:
         return False
-    for letter in range(last - first):
-        if content[np.uint64(place + letter)] != words[np.uint64(first + letter)]:
+    while first + 8 <= last:
+        if _eight(content, place) != _eight(words, first):
             return False
+        place, first = place + 8, first + 8
+    while first < last:
+        if content[np.uint64(place)] != words[np.uint64(first)]:
+            return False
+        place, first = place + 1, first + 1
     return True
 
 
@@ -153,6 +200,9 @@ def _behind_text(content: Array, place: int, values: Array, length: int) -> tupl
     """Copy a text without its quotes, unless it needs them; where it ends, and the values. -1 if it is none, or is escaped."""
     place, first = place + 1, length
     bare = place < content.size and content[np.uint64(place)] != _QUOTE
+    while place + 8 <= content.size and _all_plain(_eight(content, place)):
+        _put_eight(values, length, _eight(content, place))
+        place, length = place + 8, length + 8
     while place < content.size:
         byte = content[np.uint64(place)]
         if byte == _QUOTE:

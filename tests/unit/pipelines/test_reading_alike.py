@@ -104,3 +104,28 @@ def test_a_line_without_a_shape(line: bytes) -> None:
 def test_the_shape_is_what_stands_between_the_values() -> None:
     shape = Shape.of('{ "s" :\t"é: ,", "i": 5 }\r'.encode(), KINDS)
     assert shape == Shape(["s", "i"], [pa.string(), pa.int64()], [b'{ "s" :\t', b', "i": ', b" }\r"])
+
+
+@pytest.mark.parametrize("special", ['"', "\\", ",", "\x00", "\x1f", "\x7f", "\x20", "é", "字", "!", "a"])
+@pytest.mark.parametrize("last", [True, False])
+def test_a_letter_anywhere_in_a_text_is_that_of_json(special: str, last: bool) -> None:
+    """Eight bytes are looked at at once, and what is behind the last eight of all lines byte by byte."""
+    first = b'{"i": 1, "s": "a"}' if last else b'{"s": "a", "i": 1}'
+    shape = Shape.of(first, KINDS)
+    assert shape is not None
+    rows = [
+        {"s": letters[:place] + special + letters[place:], "i": length}
+        for length in range(20)
+        for letters in ["bcdefghijklmnopqrstu"[:length]]
+        for place in range(length + 1)
+    ]
+    for row in rows:
+        own = {name: row[name] for name in shape.names}
+        escaped = special in '"\\' or special < " "
+        parsed = parsed_alike(json.dumps(own, ensure_ascii=False).encode(), shape, 1)
+        assert parsed is not None
+        assert parsed[0].to_pylist() == ([dict.fromkeys(own)] if escaped else [own])
+        bare = first.replace(b'"a"', f'"{row["s"]}"'.encode())
+        parsed = parsed_alike(bare, shape, 1)
+        assert parsed is not None
+        assert parsed[1].tolist() == ([0] if escaped else [])

@@ -650,3 +650,21 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, seed: int) -> N
         return stream.time.tolist(), stream.type_codes.tolist(), stream.type_names, rows, values
 
     assert repr(found(3)) == repr(found(1))
+    expected = repr(found(1))
+    monkeypatch.setattr(encoding, "_FEW_ROWS", 1_000)  # all are put together, in pieces
+    monkeypatch.setattr(encoding, "_MANY_ROWS", 100)
+    assert repr(found(3)) == repr(found(1)) == expected
+
+
+def test_small_batches_with_dictionaries_of_their_own_are_put_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(encoding, "_MANY_ROWS", 3)
+    texts = ["x", "y", None, "z", "x", "z", "w", "x"]
+    chunks = [
+        pa.array(texts[first : first + 2]).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
+        for first in range(0, 8, 2)
+    ]
+    columns = {"time": pa.chunked_array([[0, 1, 2, 3, 4, 5, 6], [7]]), "type": pa.chunked_array([["A"] * 8])}
+    stream = encoded(pa.table({**columns, "k": pa.chunked_array(chunks)}), "k")
+    assert list(stream.columns["k"].values) == texts
