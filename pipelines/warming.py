@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -85,11 +86,12 @@ def _processes(scratch: Path, only_kernels: bool) -> Iterator[dict[str, subproce
 
 
 def compile_example() -> None:
-    """Compile the kernels of the shipped example, in two processes."""
+    """Compile the kernels of the shipped example, in two processes, and that of JSON lines, which is compiled where it is imported."""
     text, events = example_workload().text, generate_stream("ridesharing", EVENTS, SEED)
     with from_the_other_end(text, events.schema, EventSchema(), "scaled"):
         run(text, events)
         execute(text, events.schema.empty_table())
+        import_module("pipelines.reading.json_shape")
 
 
 def archive_classes(scratch: str) -> None:

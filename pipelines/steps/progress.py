@@ -35,17 +35,26 @@ class Progress:
     tasks: int
     events: int
     seconds: float
+    ended: float
+    """How many seconds after the beginning the last of the tasks that are done was seen to be."""
 
     @property
     def left(self) -> float | None:
-        """Seconds that the rest may take, at the pace so far; None before the first task is done."""
-        return self.seconds * (self.tasks - self.done) / self.done if self.done else None
+        """Seconds that the rest may take, at the pace up to the last task; None before the first, or if that should be over.
+
+        >>> [Progress("execute", 2, 4, 0, seconds, 30.0).left for seconds in (30.0, 50.0, 70.0)]
+        [30.0, 10.0, None]
+        """
+        if not self.done:
+            return None
+        rest = self.ended * (self.tasks - self.done) / self.done - (self.seconds - self.ended)
+        return rest if rest >= 0 else None
 
     @property
     def line(self) -> str:
         """The progress in words.
 
-        >>> Progress("execute", 3, 4, 4_000_000, 30.0).line
+        >>> Progress("execute", 3, 4, 4_000_000, 30.0, 30.0).line
         'execute: 3 of 4 tasks, about 3,000,000 of 4,000,000 events, 10 s left'
         """
         share = (
@@ -88,13 +97,16 @@ def _cancel(context: SparkContext, group: str) -> None:
 
 
 def _watch(context: SparkContext, group: str, step: str, events: int, ended: threading.Event) -> None:
-    started, told = time.monotonic(), ""
+    started, told, before, last_end = time.monotonic(), "", 0, 0.0
     while not ended.wait(EVERY_SECONDS):
         try:
             done, tasks = _tasks(context, group)
         except _NO_JVM:
             return
-        progress = Progress(step, done, tasks, events, time.monotonic() - started)
+        seconds = time.monotonic() - started
+        if done != before:
+            before, last_end = done, seconds
+        progress = Progress(step, done, tasks, events, seconds, last_end)
         if tasks and progress.line != told:
             told = progress.line
             fields = {

@@ -31,7 +31,7 @@ from hamlet_core.engines.hamlet.input.chunks import Chunk, Limits, chunks
 from hamlet_core.engines.hamlet.input.query_class import QueryClass, class_events, classes_of, reads_nothing
 from hamlet_core.engines.hamlet.jit.order import in_order, is_backwards
 from hamlet_core.engines.hamlet.numbers.arenas import LatticeValues, ScaledValues
-from hamlet_core.engines.hamlet.numbers.columns import Keys, keys, scaled_columns, values_of_keys
+from hamlet_core.engines.hamlet.numbers.columns import Keys, doubles, keys, scaled_columns, values_of_keys
 from hamlet_core.engines.hamlet.numbers.exact import Wholes, prime_count
 from hamlet_core.engines.hamlet.numbers.residues import primes
 from hamlet_core.engines.hamlet.passes import ClassPasses, Results, folds_by_bursts
@@ -247,9 +247,9 @@ def totals(
     parts = [with_magnitudes(query.parts) for query in windowed]
     wholes, extreme = arithmetic != "scaled", any(part.role in LATTICE for own in parts for part in own)
     stages = 1 + wholes + extreme
-    summed = (part for own in parts for part in own if part.role not in LATTICE)
+    needed = _needed(passes, parts)
+    summed = (part for own in needed for part in own if part.role not in LATTICE)
     columns, table = scaled_columns(summed, passes.stream.columns)
-    needed = [_needed(own, columns) for own in parts]
     accumulators = number_accumulators(passes.own.queries, needed, columns)
     if is_backwards():
         _extremes(windowed, passes, [np.zeros(0, np.bool_)] * len(windowed), progress)
@@ -264,12 +264,24 @@ def totals(
     ]
 
 
-def _needed(parts: Sequence[Component], columns: dict[Component, int]) -> list[Component]:
-    """The components without the sums of absolute values that are the sums of the values."""
+def _needed(passes: ClassPasses, parts: Sequence[Sequence[Component]]) -> list[Sequence[Component]]:
+    """By query: the components without the sums of absolute values that are the sums of the values themselves.
+
+    Those that may keep graphlets have all: what they share is to depend on no value.
+    """
+    if passes.sharing.everywhere and passes.sharing.graphlets:
+        return list(parts)
+    columns = passes.stream.columns
+    negative = {
+        part.attribute: doubles(columns[str(part.attribute)]).min(initial=0.0) < 0.0
+        for part in dict.fromkeys(chain.from_iterable(parts))
+        if part.role is Role.MAGNITUDE
+    }
     return [
-        part
-        for part in parts
-        if part.role is not Role.MAGNITUDE or columns[part] != columns[replace(part, role=Role.TOTAL)]
+        [part for part in own if part.role is not Role.MAGNITUDE or negative[part.attribute]]
+        if folds_by_bursts(query)
+        else own
+        for query, own in zip(passes.own.queries, parts, strict=True)
     ]
 
 

@@ -150,25 +150,20 @@ def values_of_keys(found: Integers, keys: Keys, column: Column) -> Any:
 def scaled_columns(
     parts: Iterable[Component], columns: dict[str, Column]
 ) -> tuple[dict[Component, int], Doubles]:
-    """Column numbers of components in a table of doubles, and the table [column, row].
-
-    Absolute values have the number of the values themselves, where these come before them and none is negative.
-    """
+    """Column numbers of components in a table of doubles, and the table [column, row]."""
     numbers: dict[Component, int] = {}
     known: dict[tuple[str, Role], int] = {}
-    made: list[Doubles] = []
     for part in parts:
-        attribute, role = part.attribute, part.role
-        if attribute is None or (role is Role.PRESENT and validity(columns[attribute].array) is None):
+        if part.attribute is None:
             numbers[part] = UNIT_WEIGHT
             continue
-        if (attribute, role) not in known:
-            values = present(columns[attribute]) if role is Role.PRESENT else doubles(columns[attribute])
-            own = known.get((attribute, Role.TOTAL))
-            if role is not Role.MAGNITUDE or own is None or values.min(initial=0.0) < 0.0:
-                made.append(np.abs(values) if role is Role.MAGNITUDE else values)
-                own = len(made) - 1
-            known[attribute, role] = own
-        numbers[part] = known[attribute, role]
+        if part.role is Role.PRESENT and validity(columns[part.attribute].array) is None:
+            numbers[part] = UNIT_WEIGHT
+            continue
+        numbers[part] = known.setdefault((part.attribute, part.role), len(known))
     rows = len(columns[next(iter(known))[0]].array) if known else 0
-    return numbers, np.array(made).reshape(len(made), rows)
+    table = np.empty((len(known), rows))
+    for (attribute, role), number in known.items():
+        made = present(columns[attribute]) if role is Role.PRESENT else doubles(columns[attribute])
+        table[number] = np.abs(made) if role is Role.MAGNITUDE else made
+    return numbers, table
