@@ -158,10 +158,10 @@ def _recomputed(
 
 
 def _packs(samples: Mapping[Sample, int]) -> Iterator[list[Sample]]:
-    """Samples in their order, as many together as memory should hold."""
+    """Samples in order of their windows, as many together as memory should hold: each lot is read from a time of its own."""
     together: list[Sample] = []
     held = 0
-    for sample, count in samples.items():
+    for sample, count in sorted(samples.items(), key=lambda item: item[0].window_start):
         if together and held + count > _EVENTS_AT_ONCE:
             yield together
             together, held = [], 0

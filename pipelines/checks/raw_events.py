@@ -92,23 +92,30 @@ class RawEvents:
         """All of them."""
         return self.rows.to_table(columns=list(self.columns), filter=self.wanted)
 
-    def batches(self, columns: Collection[str]) -> Iterator[pa.RecordBatch]:
-        """Some of their columns, in an order that is the same for the same version."""
-        return self.rows.to_batches(columns=sorted(columns), filter=self.wanted, **READ_AHEAD)
+    def batches(self, columns: Collection[str], places: Sequence[Place] = ()) -> Iterator[pa.RecordBatch]:
+        """Some of their columns, in an order that is the same for the same version; if places are named, from the first to the
+        last time of any.
+        """
+        wanted = self.wanted
+        if places:
+            ends = min(place.start for place in places), max(place.end for place in places)
+            first, last = (pa.scalar(end, pa.int64()).cast(tables.TIMESTAMP) for end in ends)
+            wanted &= (pc.field("event_time") >= first) & (pc.field("event_time") < last)
+        return self.rows.to_batches(columns=sorted(columns), filter=wanted, **READ_AHEAD)
 
     def counts(self, places: Sequence[Place]) -> list[int]:
         """The number of events of each place; one pass over types, times and groups."""
         found = [0] * len(places)
         names = {name for place in places for name, _ in place.group}
-        for batch in self.batches({"event_time", "event_type", *names}):
+        for batch in self.batches({"event_time", "event_type", *names}, places):
             for number, rows in _inside(batch, places):
                 found[number] += len(rows)
         return found
 
     def of_places(self, places: Sequence[Place]) -> list[pa.Table]:
-        """All columns of the events of each place; one pass."""
+        """All columns of the events of each place; one pass over their time."""
         found: list[list[pa.RecordBatch]] = [[] for _ in places]
-        for batch in self.batches(self.columns):
+        for batch in self.batches(self.columns, places):
             for number, rows in _inside(batch, places):
                 found[number].append(batch.take(pa.array(rows)))
         schema = pa.schema([self.types.field(name) for name in sorted(self.columns)])

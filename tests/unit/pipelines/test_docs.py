@@ -69,10 +69,11 @@ def test_block_runs(block: Block, tmp_path: Path) -> None:
         assert re.search(r"COUNT\(\*\) +7\n", shown)
 
 
-def test_values_of_every_stage_are_those_that_the_page_shows() -> None:
-    found = doctest.testfile(str(ROOT / "docs" / "architecture.md"), module_relative=False, encoding="utf-8")
+@pytest.mark.parametrize(("page", "least"), [("architecture", 20), ("sizing", 5)])
+def test_values_that_a_page_computes_are_those_that_it_shows(page: str, least: int) -> None:
+    found = doctest.testfile(str(ROOT / "docs" / f"{page}.md"), module_relative=False, encoding="utf-8")
     assert found.failed == 0
-    assert found.attempted > 20
+    assert found.attempted > least
 
 
 @pytest.mark.parametrize("block", marked("run-warehouse"), ids=lambda block: block.page)
