@@ -1,5 +1,6 @@
 """Where doubles hold every total of a window they are folded instead of scaled numbers, and no bit of the answer changes."""
 
+import math
 from collections import Counter
 from random import Random
 from unittest import mock
@@ -114,6 +115,17 @@ def test_totals_of_windows_that_doubles_hold_add_up_over_partitions():
     found, doubles, scaled = both(workload, table)
     assert doubles > 0
     assert found.equals(scaled)
+
+
+@pytest.mark.parametrize("within", [1, 10, 299])
+def test_events_between_windows_may_be_as_many_as_they_like(within):
+    """No window sees them, but a burst of them grows by more than doubles hold."""
+    workload = f"q: RETURN COUNT(*), SUM(b.x) PATTERN B b+ WITHIN {within} s SLIDE 3000 s"
+    found, _, scaled = both(workload, stream([1.5] * 7_000))
+    assert found.num_rows == 6
+    assert found.equals(scaled)
+    counts = [row["log2"] for row in found.to_pylist() if row["aggregate"] == "COUNT(*)"]
+    assert counts == pytest.approx([math.log2(2**within - 1)] * 3)
 
 
 def test_a_sum_without_negative_values_is_the_sum_of_absolute_ones_too():

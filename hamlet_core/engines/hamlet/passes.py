@@ -62,7 +62,7 @@ PART = 1_000_000
 EACH = "apart"
 """See `Sliding.windows`."""
 RANGE = 300
-"""Bits of the largest total of a window, and of the largest and smallest value, up to which doubles hold all sums."""
+"""Bits of the largest total of a partition, and of the largest and smallest value, up to which doubles hold all sums."""
 BURSTS: tuple[int, ...] = ()
 """Instead of the specifications that a fold of the event kernel serves."""
 MOST_PARTS = 8
@@ -279,11 +279,12 @@ class ClassPasses:
         return results, done
 
     def _fits_doubles(self, accumulators: Sequence[Accumulator], values: Any) -> bool:
-        """Whether no number of a window can leave the range of doubles, whatever its events are.
+        """Whether no number of a partition can leave the range of doubles, whatever its events are.
 
-        Each of them at most adds to a total what all its positions hold; AND multiplies two such totals.
+        Each of them at most adds to a total what all its positions hold; AND multiplies two such totals. All events of a partition
+        count, for a burst between two windows has what it grows by as well.
         """
-        longest = int((self.jobs.last - self.jobs.first).max(initial=0))
+        longest = int(np.diff(self.events.partitioning.bounds).max(initial=0))
         positions = max(len(accumulator.automaton.positions) for accumulator in accumulators)
         if longest * np.log2(1 + positions) > RANGE:
             return False
