@@ -12,7 +12,6 @@ from hamlet_core.algebra.aggregates import LATTICE, Component, Role, components
 from hamlet_core.algebra.arithmetic import ARITHMETICS
 from hamlet_core.engines.hamlet.accumulators import UNIT_WEIGHT, Accumulator, number_accumulators
 from hamlet_core.engines.hamlet.engine import with_magnitudes
-from hamlet_core.engines.hamlet.events.fold import adjacent_conditions
 from hamlet_core.engines.hamlet.input.query_class import QueryClass, classes_of
 from hamlet_core.engines.hamlet.passes import folds_by_bursts
 from hamlet_core.engines.hamlet.program.builder import builder_of
@@ -83,10 +82,9 @@ def _accumulators(queries: Sequence[AnalysedQuery]) -> list[Accumulator]:
 
 def _groups(own: QueryClass, accumulators: Sequence[Accumulator]) -> list[Group]:
     """Every group of two or more, whether it can gain or not."""
-    _, conditions = adjacent_conditions(own.queries)
     types = sorted(set().union(*(one.analysed.automaton.types() for one in accumulators)))
     codes = {name: code for code, name in enumerate(types)}
-    builder = builder_of(accumulators, codes, own.local.predicates, conditions, 0)
+    builder = builder_of(accumulators, codes, own.local.predicates, own.between.of_edges, 0)
     builder.find_equals(Sharing())
     if len(builder.paths()) < 2:
         return []

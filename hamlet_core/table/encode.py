@@ -284,10 +284,13 @@ class _Gathering:
         batch.names = [str(name) for name in names if self._wanted(name)]
         if not labels.null_count and len(batch.names) == len(names):
             return codes, None
-        places = {name: place for place, name in enumerate(batch.names)}
-        table = np.array([*(places.get(name, -1) for name in names), -1])
-        codes = _renumbered(codes, table.astype(np.int8 if len(places) <= _BYTE else np.int32))
-        kept = codes >= 0
+        if batch.names == names[: len(batch.names)]:
+            kept = codes < len(batch.names)
+        else:
+            places = {name: place for place, name in enumerate(batch.names)}
+            table = np.array([*(places.get(name, -1) for name in names), -1])
+            codes = _renumbered(codes, table.astype(np.int8 if len(places) <= _BYTE else np.int32))
+            kept = codes >= 0
         return codes, None if kept.all() else kept
 
     def _labels(self, array: Any) -> Any:

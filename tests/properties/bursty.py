@@ -47,7 +47,7 @@ BEFORE: tuple[tuple[Pattern, ...], ...] = (
 AFTER: tuple[tuple[Pattern, ...], ...] = (
     (), (), (), (D,), (D,), (E,), (ABSENT,), (ABSENT, D), (PAIR, D), (Optional(D), E), (Plus(D),),
 )  # fmt: skip
-WINDOWS = ((20, 20), (30, 10), (50, 50), (40, 30), (60, 20), (97, 40), (400, 400))
+WINDOWS = ((20, 20), (30, 10), (50, 50), (40, 30), (60, 20), (97, 40), (400, 400), (10, 90))
 MANY = (65, 70)
 """Queries of a workload that has more than fit a word of bits."""
 

@@ -108,7 +108,16 @@ def _query(random: Random, name: str) -> Query:
     within = random.choice((1, 2, 4, 8, 12, 20, 30, 40, 60, 97, 400))
     least = -(-within // 12)
     slide = random.choice(
-        (within, within, within + 3, least, least + 1, max(within // 2, 1), max(within // 3, 1))
+        (
+            within,
+            within,
+            within + 3,
+            5 * within + 1,
+            least,
+            least + 1,
+            max(within // 2, 1),
+            max(within // 3, 1),
+        )
     )
     return replace(asked, within=Duration(within * SECOND), slide=Duration(slide * SECOND))
 

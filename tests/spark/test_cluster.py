@@ -16,9 +16,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.find_spark_home import _find_spark_home
 
+from hamlet_core import run
+from hamlet_core.streams import generate_stream
 from pipelines.main_job import run_workload
 from pipelines.reading import ColumnOptions
 from resources.java import find_java
@@ -27,10 +30,12 @@ from tests.conftest import ROOT
 from tests.dagster.folder_cases import DAILY, FIRST, JAMS, KEYS, make_folder
 from tests.ports import free_port
 from tests.spark.cluster_run import DAYS
-from tests.spark.pipeline_cases import expected_rows, settings_for, table_rows
+from tests.spark.pipeline_cases import RESULT_COLUMNS, expected_rows, settings_for, sorted_rows, table_rows
 
 MASTER, WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
 SECONDS = 400
+LARGE, LONG, WORKER_MEMORY = 12_000_000, 1_800, 600 << 20
+"""Events, seconds, and the bytes that a worker has for its executor."""
 SETTINGS = """\
 spark.driver.host 127.0.0.1
 spark.driver.bindAddress 127.0.0.1
@@ -123,6 +128,19 @@ def running_below(folder: Path) -> list[str]:
     return found
 
 
+def on_cluster(cluster: Cluster, settings: Path) -> dict[str, str]:
+    """The environment of a process that has its Spark there."""
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))},
+        "PYTHONPATH": str(ROOT),
+        "HAMLET_ENVIRONMENT": "cluster",
+        "HAMLET_SPARK_MASTER": cluster.master,
+        "HAMLET_SPARK_CONF": str(settings),
+        "HAMLET_DRIVER_MEMORY": "1g",
+        "HAMLET_PARALLELISM": "2",
+    }
+
+
 def test_every_way_gives_the_same_rows_and_a_cluster_that_loses_a_worker_too(
     spark: object, cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -132,19 +150,7 @@ def test_every_way_gives_the_same_rows_and_a_cluster_that_loses_a_worker_too(
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.spark.cluster_run", str(folder), str(marker)],
         cwd=ROOT,
-        env={
-            **{
-                name: value
-                for name, value in os.environ.items()
-                if not name.startswith(("SPARK_", "PYSPARK_"))
-            },
-            "PYTHONPATH": str(ROOT),
-            "HAMLET_ENVIRONMENT": "cluster",
-            "HAMLET_SPARK_MASTER": cluster.master,
-            "HAMLET_SPARK_CONF": str(tmp_path / "spark.conf"),
-            "HAMLET_DRIVER_MEMORY": "1g",
-            "HAMLET_PARALLELISM": "2",
-        },
+        env=on_cluster(cluster, tmp_path / "spark.conf"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -185,6 +191,59 @@ def test_every_way_gives_the_same_rows_and_a_cluster_that_loses_a_worker_too(
     for key in KEYS[:DAYS]:
         assert run_workload(daily, "jams", (key, key)).success
     assert table_rows(Warehouse(daily / "warehouse"), "trend_aggregates") == days
+
+
+@pytest.mark.slow
+def test_a_stream_that_no_worker_has_memory_for_gives_the_rows_of_one_process(
+    spark: object, cluster: Cluster, tmp_path: Path
+) -> None:
+    rides = generate_stream("ridesharing", LARGE, seed=3)
+    assert rides.nbytes > WORKER_MEMORY
+    (tmp_path / "events").mkdir()
+    for first in range(0, LARGE, LARGE // 4):
+        pq.write_table(rides.slice(first, LARGE // 4), tmp_path / "events" / f"{first:09}.parquet")
+    (tmp_path / "spark.conf").write_text(SETTINGS)
+    workload = ROOT / "examples" / "ride_sharing.hamlet"
+    where = ("--events", str(tmp_path / "events"), "--warehouse", str(tmp_path / "warehouse"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pipelines.cli", "pipeline", str(workload), *where, "--arithmetic", "exact"],
+        cwd=ROOT,
+        env=on_cluster(cluster, tmp_path / "spark.conf"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    most: dict[str, int] = {}
+    try:
+        until(lambda: memory_below(tmp_path, most) and process.poll() is not None, "the pipeline", LONG)
+        output, _ = process.communicate()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert process.returncode == 0, output
+    executors = [size for command, size in most.items() if "CoarseGrainedExecutorBackend" in command]
+    tasks = [size for command, size in most.items() if "pyspark" in command and "Executor" not in command]
+    assert len(executors) > 1 and tasks
+    # A heap of 512 MiB and what a JVM has beside it; in a task the events of its bucket, and not those of all.
+    assert max(executors) < 1 << 30
+    assert max(tasks) < 1 << 30
+
+    expected = run(workload.read_text(encoding="utf-8"), rides, arithmetic="exact")
+    found = Warehouse(tmp_path / "warehouse").rows("trend_aggregates", RESULT_COLUMNS)
+    assert sorted_rows(found.to_pylist(), RESULT_COLUMNS) == sorted_rows(expected.to_pylist(), RESULT_COLUMNS)
+
+
+def memory_below(folder: Path, most: dict[str, int]) -> bool:
+    """Add the most bytes that each process in a folder has had so far, by its number and command."""
+    for one in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, IndexError):
+            if (one / "cwd").resolve().is_relative_to(folder):
+                command = f"{one.name} " + (one / "cmdline").read_text().replace("\0", " ")
+                kilobytes = (one / "status").read_text().split("VmHWM:")[1].split()[0]
+                most[command] = max(most.get(command, 0), 1024 * int(kilobytes))
+    return True
 
 
 def test_the_archive_has_what_the_executors_import() -> None:

@@ -35,7 +35,6 @@ from hamlet_core.engines.hamlet.events.choice import LATTICE, SCALED
 from hamlet_core.engines.hamlet.events.fold import (
     Folded,
     Workload,
-    adjacent_conditions,
     fold_events_class,
     fold_residues,
 )
@@ -110,8 +109,11 @@ class ClassPasses:
 
     def __post_init__(self) -> None:
         self.sliding = Sliding(self.events, self.jobs, self.windows, self.sharing)
-        conditions, self.conditions = adjacent_conditions(self.own.queries)
-        self.pairs, _ = compile_pairs(conditions, self.stream.columns, unit=self.stream.unit, text=self.text)
+        between = self.own.between
+        self.conditions = between.of_edges
+        self.pairs, _ = compile_pairs(
+            between.different, self.stream.columns, unit=self.stream.unit, text=self.text
+        )
         made: dict[Any, Coarser] = {}
         for query, analysed in enumerate(self.own.queries):
             key = self.spec_of[query], frozenset(analysed.group_by)

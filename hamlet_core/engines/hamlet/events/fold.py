@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple, TypeAlias
@@ -35,9 +35,6 @@ from hamlet_core.engines.hamlet.program.layout import (
     packed,
 )
 from hamlet_core.engines.hamlet.program.negations import Conditions
-from hamlet_core.language.syntax import Attribute, Expression
-from hamlet_core.pattern.conditions import nameless
-from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.pair_tables import PairTables
 from hamlet_core.progress import UNWATCHED, Progress
 from hamlet_core.sharing.options import Sharing
@@ -61,7 +58,7 @@ _FIELDS = frozenset({"mantissa", "exponent", "value", "residue", "key"})
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Accumulators of one class and the events they read; `conditions` and `pairs` as `adjacent_conditions` has them."""
+    """Accumulators of one class and the events they read; `conditions` are those of `PairConditions` by edge, `pairs` as compiled."""
 
     accumulators: Sequence[Accumulator]
     """Of one specification of windows after the other."""
@@ -103,44 +100,6 @@ class Folded:
     """Those of them that were folded while some groups rested."""
     decided: tuple[tuple[tuple[Group, ...], SharingState], ...]
     """Groups, and the state that counts and remembers what was decided about them."""
-
-
-def adjacent_conditions(
-    queries: Sequence[AnalysedQuery],
-) -> tuple[list[tuple[Expression, ...]], dict[tuple[int, str, str], int]]:
-    """The different conditions on pairs of events, for `compile_pairs`, and which edges of which query have them.
-
-    Conditions that differ in aliases alone are one: the two events are all that they are about.
-    """
-    found: dict[tuple[int, str, str], list[Expression]] = {}
-    for query, analysed in enumerate(queries):
-        for one in analysed.adjacent:
-            found.setdefault((query, one.left, one.right), []).append(one.expression)
-    numbers: dict[Any, int] = {}
-    conditions: dict[tuple[int, str, str], int] = {}
-    different: list[tuple[Expression, ...]] = []
-    for edge, parts in found.items():
-        number = numbers.setdefault(nameless(tuple(parts)), len(numbers))
-        if number == len(different):
-            different.append(tuple(map(_renamed, parts)))
-        conditions[edge] = number
-    return different, conditions
-
-
-def _renamed(expression: Any) -> Any:
-    """The expression with one alias for the earlier event and one for the later."""
-    if isinstance(expression, Attribute):
-        return replace(expression, alias="b" if expression.next else "a")
-    if isinstance(expression, tuple):
-        return tuple(map(_renamed, expression))
-    if is_dataclass(expression) and not isinstance(expression, type):
-        changed = {
-            one.name: _renamed(getattr(expression, one.name))
-            for one in fields(expression)
-            if one.name != "span"
-        }
-        return replace(expression, **changed)
-    return expression
 
 
 def fold_events_class(workload: Workload, values: Any, make: MakeArena, price: float = PLAIN) -> Folded:

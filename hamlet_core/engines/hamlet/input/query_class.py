@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from hamlet_core.engines.hamlet.input.frame import DEAD, NO_ROWS, Events, Predicates
+from hamlet_core.engines.hamlet.input.pair_conditions import PairConditions
 from hamlet_core.engines.hamlet.input.predicate_bits import LocalPredicates, Mask
 from hamlet_core.engines.partitioning import Partitioning, partition
 from hamlet_core.pattern.meaning import AnalysedQuery
@@ -48,6 +49,7 @@ class QueryClass:
     """Of the queries in their workload."""
     queries: tuple[AnalysedQuery, ...]
     local: LocalPredicates
+    between: PairConditions
     equivalence: tuple[str, ...]
     """An event without a value of one of these is not read: it is in no partition of some of the queries."""
     group_by: tuple[str, ...]
@@ -102,7 +104,14 @@ def _class(
     group_by = dict.fromkeys(name for one in own for name in one.group_by)
     local = LocalPredicates.of(own)
     return QueryClass(
-        tuple(places), own, local, tuple(equivalence), tuple(group_by), tuple(sorted(absent)), rest
+        tuple(places),
+        own,
+        local,
+        PairConditions.of(own),
+        tuple(equivalence),
+        tuple(group_by),
+        tuple(sorted(absent)),
+        rest,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from hamlet_core.engines.hamlet.accumulators import WindowedQuery
 from hamlet_core.engines.hamlet.bursts.fold import BurstJobs, burst_jobs
-from hamlet_core.engines.hamlet.events.fold import adjacent_conditions
 from hamlet_core.engines.hamlet.input.frame import Jobs
 from hamlet_core.engines.hamlet.input.query_class import ClassEvents, QueryClass, class_events, classes_of
 from hamlet_core.engines.hamlet.prefixes.kernel import fold_prefixes
@@ -43,7 +42,6 @@ from hamlet_core.engines.hamlet.prefixes.tables import (
     Waiting,
 )
 from hamlet_core.engines.hamlet.prefixes.totals import Reading
-from hamlet_core.language.syntax import Expression
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.pairs import compile_pairs
 from hamlet_core.progress import Progress
@@ -63,9 +61,6 @@ class Alike:
     """Queries with the same equivalence and GROUP-BY attributes, and what does not depend on the events they read."""
 
     own: QueryClass
-    conditions: Sequence[tuple[Expression, ...]]
-    """Those on pairs of events, each once, and `of_edges` by query and edge."""
-    of_edges: Mapping[tuple[int, str, str], int]
     folds: Sequence[tuple[int, ...]]
     """The places in the class of queries that go together."""
 
@@ -79,7 +74,7 @@ def alike_of(queries: Sequence[AnalysedQuery]) -> list[Alike]:
     for places in alike.values():
         (own,) = classes_of([queries[place] for place in places])
         own = replace(own, places=tuple(places))
-        found.append(Alike(own, *adjacent_conditions(own.queries), folds(own.queries)))
+        found.append(Alike(own, folds(own.queries)))
     return found
 
 
@@ -107,8 +102,9 @@ def fold_by_prefixes(
             places = one.own.places
             events = class_events(one.own, stream, text)
             jobs = burst_jobs(events, tuple(dict.fromkeys(windowed[place].spec for place in places)), only)
-            pairs, ordered = compile_pairs(one.conditions, stream.columns, unit=stream.unit, text=text)
-            conditions = Conditions(one.of_edges, pairs, ordered)
+            between = one.own.between
+            pairs, ordered = compile_pairs(between.different, stream.columns, unit=stream.unit, text=text)
+            conditions = Conditions(between.of_edges, pairs, ordered)
             shared = _Shared(one.own, stream, events, jobs, conditions, arithmetic, crew)
             for together in one.folds:
                 for query, totals in shared.totals([(query, windowed[places[query]]) for query in together]):

@@ -47,7 +47,7 @@ _FALLING = {
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The conditions on pairs of events of a class, as `events.fold.adjacent_conditions` and `compile_pairs` have them."""
+    """The conditions on pairs of events of a class, as `PairConditions` and `compile_pairs` have them."""
 
     of_edges: Mapping[tuple[int, str, str], int]
     pairs: PairTables

@@ -23,6 +23,7 @@ from hamlet_core.engines.hamlet.bursts import fold as bursts
 from hamlet_core.engines.hamlet.events import fold
 from hamlet_core.engines.hamlet.events.spans import Layout, Windows
 from hamlet_core.engines.hamlet.input import query_class
+from hamlet_core.engines.hamlet.input.pair_conditions import PairConditions
 from hamlet_core.engines.hamlet.numbers import arenas
 from hamlet_core.engines.hamlet.numbers import columns as number_columns
 from hamlet_core.engines.hamlet.numbers.residues import primes
@@ -80,8 +81,11 @@ class Setting:
             query_class.classes_of(self.queries)[0], self.stream, self.text
         )
         self.jobs = bursts.burst_jobs(self.events, [self.spec])
-        conditions, self.edges = fold.adjacent_conditions(self.queries)
-        self.pairs, _ = compile_pairs(conditions, self.stream.columns, unit=self.stream.unit, text=self.text)
+        between = PairConditions.of(self.queries)
+        self.edges = between.of_edges
+        self.pairs, _ = compile_pairs(
+            between.different, self.stream.columns, unit=self.stream.unit, text=self.text
+        )
 
     def rows(self):
         (rows,) = self.jobs.rows
@@ -392,9 +396,9 @@ def test_events_are_counted_once_where_windows_do_not_overlap():
 
 def test_conditions_that_differ_in_aliases_alone_are_one():
     queries = analyse_workload(parse(LONG["trees"]))
-    conditions, edges = fold.adjacent_conditions(queries)
-    assert len(conditions) == 7
-    assert edges[0, "b", "b"] == 0
+    between = PairConditions.of(queries)
+    assert len(between.different) == 7
+    assert between.of_edges[0, "b", "b"] == 0
 
 
 @pytest.mark.parametrize("numbers", [("2", "2.0"), ("2.0", "2")])
