@@ -55,7 +55,7 @@ class FileWriter:
     place: Location
     table: Table
     aside: bool = False
-    """The place is a folder of this machine for what is written now, and nothing else."""
+    """The place is a folder for what is written now, and nothing else."""
 
     def write(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write the rows, a file for each of their partitions and `MOST_ROWS`; yields batches of `NEW_FILES`."""

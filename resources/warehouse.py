@@ -493,8 +493,8 @@ class Warehouse:
         return FileWriter(self.location.below(table.name), table) if as_declared else None
 
     def writer_aside(self, table: Table) -> FileWriter | None:
-        """As `tested_writer`, for a table that is not there yet and tasks of this machine: its files wait in a folder aside until
-        `begin_with` makes it, for its columns are known once they are written. None in a store, where files cannot be moved.
+        """As `tested_writer`, for a table that is not there yet: its files wait in a folder aside until `begin_with` makes it, for its columns
+        are known once they are written. None in a store, where files cannot be moved.
         """
         if self.location.local is None:
             return None

@@ -225,7 +225,8 @@ def test_a_stream_that_no_worker_has_memory_for_gives_the_rows_of_one_process(
     assert process.returncode == 0, output
     executors = [size for command, size in most.items() if "CoarseGrainedExecutorBackend" in command]
     tasks = [size for command, size in most.items() if "pyspark" in command and "Executor" not in command]
-    assert len(executors) > 1 and tasks
+    assert len(executors) > 1
+    assert tasks
     # A heap of 512 MiB and what a JVM has beside it; in a task the events of its bucket, and not those of all.
     assert max(executors) < 1 << 30
     assert max(tasks) < 1 << 30

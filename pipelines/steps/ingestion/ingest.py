@@ -70,7 +70,7 @@ from pipelines.steps.ingestion.parsing import (
     parse_files,
     read_here,
 )
-from pipelines.steps.ingestion.writing import Writing, can_write, is_here, without_ours
+from pipelines.steps.ingestion.writing import Writing, can_write, without_ours
 from pipelines.steps.layout import Layout, refuse_impossible_names, source_properties
 from pipelines.steps.progress import watched
 from resources import tables
@@ -413,8 +413,7 @@ def _writer(
         layout = _layout(spark, warehouse, columns, needs, begun.rows)
         if not _possible(columns, source.options):
             return None, layout
-    here = is_here(spark)
-    if not can_write(files, columns, layout.buckets, here=here) or not (there or here):
+    if not can_write(files, columns, layout.buckets):
         return None, layout
     table = _events(columns, layout, source)
     return (warehouse.tested_writer(spark, table) if there else warehouse.writer_aside(table)), layout

@@ -27,9 +27,7 @@ from resources.data_files import MOST_ROWS, NEW_FILES, FileWriter, GrowingFiles
 from resources.tables import EVENT_COLUMNS, TIMESTAMP
 
 MOST_BYTES, MOST_BUCKETS = 256 << 20, 32
-"""Of text, where there are more buckets or several machines: a task has files of its own for each bucket, and where there is much
-text again and again.
-"""
+"""Of text, where there are more buckets: a task has files of its own for each bucket, and where there is much text again and again."""
 TASK_BYTES, MOST_OF_A_TASK = 4 << 20, 1 << 30
 """Of text that is worth a task of its own, and of a task, if it is of more than a file: else nobody knows for long how far it is."""
 MOST_REJECTED, REJECTED_BYTES = 50_000, 128 << 20
@@ -83,12 +81,9 @@ def without_ours(events: pa.Schema) -> pa.Schema:
     return pa.schema([field for field in events.remove_metadata() if field.name not in own])
 
 
-def can_write(files: Sequence[SourceFile], stored: pa.Schema, buckets: int, *, here: bool) -> bool:
-    """Whether tasks, `here` or on other machines, can write the events of these files into a table with these columns of sources,
-    and so many buckets.
-    """
-    text = sum(text_bytes(file.name, file.size) for file in files)
-    few = (here and buckets <= MOST_BUCKETS) or text <= MOST_BYTES
+def can_write(files: Sequence[SourceFile], stored: pa.Schema, buckets: int) -> bool:
+    """Whether tasks can write the events of these files into a table with these columns of sources, and so many buckets."""
+    few = buckets <= MOST_BUCKETS or sum(text_bytes(file.name, file.size) for file in files) <= MOST_BYTES
     return few and all(one.type in HASHED for one in stored)
 
 
