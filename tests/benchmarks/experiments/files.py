@@ -1,16 +1,19 @@
 """u. Plain files: `hamlet run`, ten queries over rides, beside what DuckDB needs to read and group the same file.
 
-Whole processes with all cores. DuckDB counts and averages by partition key, type and window, and fetches all rows.
+Whole processes with all cores. DuckDB counts and averages by partition key, type and window, and fetches all rows. And
+files with broken rows beside clean ones.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -24,8 +27,13 @@ from tests.benchmarks.scale import Scale
 from tests.benchmarks.subject import Subject
 from tests.benchmarks.timing import Contender, interleaved
 
-TIMES_DUCKDB = 1.5
+TIMES_DUCKDB, TIMES_CLEAN = 1.5, 1.5
 ROUNDS = 3
+BROKEN = 100
+TEXTS = ("csv", "jsonl")
+"""Formats in which a value may be anything."""
+PRICE = re.compile(r'("price": ?|(?<=,))[0-9.]+(,[^,]*$|,? ?"speed.*$)', re.DOTALL)
+"""Of a line of either: the last number but one."""
 READERS = {"parquet": "read_parquet", "csv": "read_csv", "jsonl": "read_json"}
 GROUPED = """
 import duckdb, sys
@@ -45,34 +53,20 @@ sys.exit(code)
 
 
 def measure(scale: Scale, subject: Subject) -> Finding:
-    """Both in turns, a format at a time."""
+    """All in turns, a format at a time."""
     events = scale.of(5_000_000, 2_000)
     table, text = generate_stream("ridesharing", events, 7), generate_workload("ridesharing", 10, 7)
-    expected = run(text, table)
+    kept = pa.array(np.arange(events) % BROKEN != BROKEN // 2)
+    expected, of_the_rest = run(text, table), run(text, table.filter(kept))
     timings, claims, peaks = [], [], []
     with tempfile.TemporaryDirectory(prefix="hamlet-bench-") as name, all_cores() as cores:
         folder = Path(name)
         (folder / "rides.hamlet").write_text(text, encoding="utf-8")
         for kind, reader in READERS.items():
-            file, out = folder / f"rides.{kind}", folder / "results.parquet"
+            file, most = folder / f"rides.{kind}", dict[str, int]()
             write_stream(table, file)
-            ours = [
-                str(folder / "rides.hamlet"),
-                "--events",
-                str(file),
-                "--format",
-                "parquet",
-                "--out",
-                str(out),
-            ]
-            most: dict[str, int] = {}
             contenders = [
-                Contender(
-                    f"hamlet run, {kind}",
-                    events,
-                    partial(finished, [sys.executable, "-m", "pipelines.cli", "run", *ours], most, "hamlet"),
-                    partial(_same, kind, out, expected),
-                ),
+                _hamlet(f"hamlet run, {kind}", events, file, expected, most),
                 Contender(
                     f"DuckDB, {kind}",
                     events,
@@ -80,15 +74,23 @@ def measure(scale: Scale, subject: Subject) -> Finding:
                     partial(_all_counted, kind, events),
                 ),
             ]
-            hamlet, duckdb = interleaved(contenders, scale.of(ROUNDS, 1)).values()
-            file.unlink()
-            timings += [hamlet, duckdb]
-            claims.append(
-                Claim(f"{kind}: hamlet s / DuckDB s", hamlet.median / duckdb.median, at_most=TIMES_DUCKDB)
-            )
-            claims.append(
-                Claim(f"{kind}: hamlet MB / DuckDB MB", most["hamlet"] / most["duckdb"], at_most=TIMES_DUCKDB)
-            )
+            if kind in TEXTS:
+                dirty = with_broken_rows(file)
+                contenders.append(_hamlet(f"hamlet run, dirty {kind}", events, dirty, of_the_rest, {}))
+            hamlet, duckdb, *others = interleaved(contenders, scale.of(ROUNDS, 1)).values()
+            for path in folder.glob(f"*.{kind}"):
+                path.unlink()
+            timings += [hamlet, duckdb, *others]
+            claims += [
+                Claim(f"{kind}: hamlet s / DuckDB s", hamlet.median / duckdb.median, at_most=TIMES_DUCKDB),
+                Claim(
+                    f"{kind}: hamlet MB / DuckDB MB", most["hamlet"] / most["duckdb"], at_most=TIMES_DUCKDB
+                ),
+                *(
+                    Claim(f"{kind}: dirty s / clean s", one.median / hamlet.median, at_most=TIMES_CLEAN)
+                    for one in others
+                ),
+            ]
             peaks.append({"format": kind} | {f"{who}, MB": peak // 1000 for who, peak in most.items()})
     return Finding(
         "u",
@@ -96,10 +98,38 @@ def measure(scale: Scale, subject: Subject) -> Finding:
         tuple(timings),
         tuple(claims),
         (
-            "DuckDB groups by partition key, type and five minutes, and fetches all rows; below 1 hamlet is faster.",
+            (
+                "DuckDB groups by partition key, type and five minutes, and fetches all rows; below 1 hamlet is faster. "
+                f"Dirty: one row in {BROKEN} has a time or a price that is none, and is skipped."
+            ),
         ),
         {"Peak of memory": peaks},
     )
+
+
+def _hamlet(name: str, events: int, file: Path, expected: pa.Table, most: dict[str, int]) -> Contender:
+    """`hamlet run` of the queries beside the file, whose bad rows it skips."""
+    out = file.with_name("results.parquet")
+    command = [sys.executable, "-m", "pipelines.cli", "run", str(file.with_name("rides.hamlet"))]
+    command += ["--events", str(file), "--on-bad-rows", "skip", "--format", "parquet", "--out", str(out)]
+    return Contender(
+        name, events, partial(finished, command, most, "hamlet"), partial(_same, name, out, expected)
+    )
+
+
+def with_broken_rows(file: Path) -> Path:
+    """A copy of a file of lines in which one event of `BROKEN` has a time that is none, or a price, in turns."""
+    dirty = file.with_stem("dirty")
+    header = file.suffix == ".csv"
+    with file.open(encoding="utf-8") as lines, dirty.open("w", encoding="utf-8") as copy:
+        for place, line in enumerate(lines, start=-header):
+            if place % BROKEN != BROKEN // 2:
+                copy.write(line)
+            elif place % (2 * BROKEN) < BROKEN:
+                copy.write(line.replace("-", "?", 1))
+            else:
+                copy.write(PRICE.sub(r'\g<1>"many"\g<2>', line, count=1))
+    return dirty
 
 
 def finished(command: list[str], most: dict[str, int], who: str) -> str:
@@ -113,8 +143,8 @@ def finished(command: list[str], most: dict[str, int], who: str) -> str:
     return done.stdout
 
 
-def _same(kind: str, out: Path, expected: pa.Table, _: str) -> None:
-    require_same_rows(f"hamlet run, {kind}", pq.read_table(out), expected)
+def _same(name: str, out: Path, expected: pa.Table, _: str) -> None:
+    require_same_rows(name, pq.read_table(out), expected)
 
 
 def _all_counted(kind: str, events: int, printed: str) -> None:

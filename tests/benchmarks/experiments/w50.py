@@ -23,7 +23,7 @@ from tests.benchmarks.timing import Contender, interleaved, speed_up
 OF_LIMIT_OPEN = 0.3
 OF_LIMIT_CLOSED = 1.0
 OF_LIMIT_DISTURBED = 0.5
-OF_LIMIT_RUN = 0.4
+OF_LIMIT_RUN = 0.6
 TIMES_PYTHON = 20.0
 TIMES_COMPILED = 2.0
 
