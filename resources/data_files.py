@@ -26,7 +26,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction, RemoveAction
 
-from resources.storage import Location
+from resources.storage import Location, WarehouseError
 from resources.tables import Table
 
 NEW_FILES = pa.schema(
@@ -200,6 +200,23 @@ class GrowingFiles:
         """Delete files that were not ended, as an error came between."""
         for file in self._open.values():
             file.abandon()
+
+
+def require_found(place: Location, written: pa.Table) -> None:
+    """Raise WarehouseError E538 unless this machine sees in a folder of its own all files that tasks have written: rows of
+    `NEW_FILES`. What a store has, all see.
+    """
+    if place.local is None:
+        return
+    files, folder = place.filesystem()
+    paths = [f"{folder}/{path}" for path in written.column("path").to_pylist()]
+    lost = [one.path for one in files.get_file_info(paths) if one.type == pafs.FileType.NotFound]
+    if lost:
+        raise WarehouseError(
+            f"{len(lost)} of {len(paths)} files that tasks have written are not here, the first is {lost[0]}",
+            code="E538",
+            hint="let driver and workers have the warehouse under one name: in a folder that all machines share, or in a store",
+        )
 
 
 def remove_folder(place: Location) -> None:

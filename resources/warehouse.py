@@ -36,6 +36,7 @@ from resources.data_files import (
     remove_actions,
     remove_begun_log,
     remove_folder,
+    require_found,
 )
 from resources.delta_errors import explained, explained_by_delta_rs, overtaken, refused_row
 from resources.failures import damaged_file, require_room
@@ -505,6 +506,7 @@ class Warehouse:
         self, spark: SparkSession, writer: FileWriter, files: pa.Table, *, once: tuple[str, int]
     ) -> None:
         """Create the table of a writer aside, with the files that it has written, as `add_files`."""
+        require_found(writer.place, files)
         self.create(spark, writer.table)
         writer.move(files, self.location.below(writer.table.name))
         if files.num_rows:
@@ -517,7 +519,11 @@ class Warehouse:
                 remove_folder(self.location.below(name))
 
     def add_files(self, files: pa.Table, table: Table, *, once: tuple[str, int] | None = None) -> None:
-        """Add files that tasks have written, rows of `NEW_FILES`, in one commit; `once` as that of `append`."""
+        """Add files that tasks have written, rows of `NEW_FILES`, in one commit; `once` as that of `append`.
+
+        Raises WarehouseError E538 where they are not in the folder of the table as this machine sees it.
+        """
+        require_found(self.location.below(table.name), files)
         with self._commit_here("append", table) as said:
             if once is None or self._is_next(table.name, *once):
                 said.app_transactions = [Transaction(*once)] if once is not None else None

@@ -109,7 +109,7 @@ def compare_with_greta(
     stored = _stored(warehouse, settings.workload.name, span)
     reference, events = _reference(warehouse, settings, span, stored)
     options = settings.sample
-    if events.count <= options.everything_up_to:
+    if events.at_most(options.everything_up_to):
         expected = reference.rows(reference.plans, events.everything())
         found = differences(stored.to_pylist(), expected, reference.digits)
         return Comparison(True, len(expected), 0, stored.num_rows, found)

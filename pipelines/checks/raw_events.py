@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -83,10 +82,14 @@ class RawEvents:
         read |= {name for plan in plans for name in (*plan.columns, *plan.group_by)}
         return cls(rows, types, wanted, tuple(name for name in types.names if name in read))
 
-    @cached_property
-    def count(self) -> int:
-        """How many events there are."""
-        return int(self.rows.count_rows(filter=self.wanted))
+    def at_most(self, many: int) -> bool:
+        """Whether there are no more events than that; they are read until it is known."""
+        left = many
+        for batch in self.batches({"event_time"}):
+            left -= batch.num_rows
+            if left < 0:
+                return False
+        return True
 
     def everything(self) -> pa.Table:
         """All of them."""

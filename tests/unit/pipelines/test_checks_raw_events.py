@@ -73,6 +73,7 @@ def test_each_place_has_its_events(tmp_path: Path, seed: int) -> None:
     assert [one.select(names).to_pylist() for one in found.of_places(some)] == [
         [{name: row[name] for name in names} for row in one] for one in expected
     ]
+    assert [found.at_most(table.num_rows + more) for more in (-1, 0, 1)] == [False, True, True]
     assert seed or any(map(len, expected))
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from resources import data_files
 from resources.data_files import NEW_FILES, FileWriter, add_actions, statistics_of
-from resources.storage import Location
+from resources.storage import Location, WarehouseError
 from resources.tables import TIMESTAMP, Check, Column, Table
 from resources.warehouse import Warehouse
 
@@ -100,6 +100,22 @@ def test_no_rows_are_no_files_and_an_empty_commit(table: Path) -> None:
     Warehouse(table.parent).add_files(new, SHAPE)
     assert deltalake.DeltaTable(table).version() == 1
     assert Warehouse(table.parent).rows("numbers").num_rows == 0
+
+
+def test_files_that_only_another_machine_has_are_not_committed(table: Path) -> None:
+    warehouse, new = Warehouse(table.parent), written(table, batch(ROWS))
+    (table / new.column("path")[1].as_py()).unlink()
+    with pytest.raises(
+        WarehouseError, match=r"1 of 3 files that tasks have written are not here"
+    ) as caught:
+        warehouse.add_files(new, SHAPE)
+    assert caught.value.code == "E538"
+    assert deltalake.DeltaTable(table).version() == 0
+    aside = warehouse.writer_aside(replace(SHAPE, name="more"))
+    assert aside is not None
+    with pytest.raises(WarehouseError, match=f"{new.num_rows} of {new.num_rows} files .* the first is "):
+        warehouse.begin_with(None, aside, new, once=("ingest", 1))  # type: ignore[arg-type]
+    assert not (table.parent / "more").exists()
 
 
 def grown(place: Path, *several: list[dict[str, object]]) -> list[list[int]]:
