@@ -32,7 +32,7 @@ ROUNDS = 3
 BROKEN = 100
 TEXTS = ("csv", "jsonl")
 """Formats in which a value may be anything."""
-PRICE = re.compile(r'("price": ?|(?<=,))[0-9.]+(,[^,]*$|,? ?"speed.*$)', re.DOTALL)
+PRICE = re.compile(r'("price": ?|(?<=,))(?:[0-9.]*|null)(,[^,]*$|,? ?"speed.*$)', re.DOTALL)
 """Of a line of either: the last number but one."""
 READERS = {"parquet": "read_parquet", "csv": "read_csv", "jsonl": "read_json"}
 GROUPED = """
@@ -128,7 +128,10 @@ def with_broken_rows(file: Path) -> Path:
             elif place % (2 * BROKEN) < BROKEN:
                 copy.write(line.replace("-", "?", 1))
             else:
-                copy.write(PRICE.sub(r'\g<1>"many"\g<2>', line, count=1))
+                broken, count = PRICE.subn(r'\g<1>"many"\g<2>', line, count=1)
+                if not count:
+                    raise ValueError(f"no price was found in {line!r}")
+                copy.write(broken)
     return dirty
 
 
