@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from hamlet_core.errors import InvariantError
 from hamlet_core.progress import Progress
 from hamlet_core.threads import Crew, Piece, alone
 from pipelines.reading.chunks import BrokenRecord, Chunk, Numbers, UnreadableFileError, shown
-from pipelines.reading.csv_records import BLOCK_BYTES, Block, Records, blocks, split
+from pipelines.reading.csv_records import BLOCK_BYTES, Block, Records, blocks, split, split_lines
 from pipelines.reading.decoding import open_text
 from pipelines.reading.reasons import Reason
 from pipelines.reading.values import NOTHING, all_finite, may_have_hexadecimal
@@ -28,6 +29,8 @@ from pipelines.reading.values import NOTHING, all_finite, may_have_hexadecimal
 HEADER_LIMIT = 1 << 20
 """No header has more bytes."""
 
+_OTHER = re.compile(r"In CSV column #(\d+): ")
+"""What Arrow says of a value that is not of the type of its column."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -48,8 +51,8 @@ def read_csv(
 ) -> Iterator[Chunk]:
     """Yield the chunks of a file; an empty one gives none, one with a header only gives its empty columns.
 
-    A crew parses several blocks at once. Columns are binary; where a whole chunk is as `expected`, these are of that type (int64 or
-    double) at once.
+    A crew parses several blocks at once. Columns are binary; those whose values in a chunk are all as `expected` are of that type (int64
+    or double) at once.
 
     Raises `UnreadableFileError` if the file is not CSV in UTF-8, or in UTF-16 with its mark, with a header.
     """
@@ -60,7 +63,8 @@ def read_csv(
         first = 1
         yield _typed_nothing(header)
         cut = blocks(stream, header.delimiter, header.rest, block_bytes)
-        parsed = (Piece(partial(_chunk, block, header, expected)) for block in cut)
+        here = {name: kind for name, kind in expected.items() if name in header.names}
+        parsed = (Piece(partial(_chunk, block, header, here)) for block in cut)
         for chunk, count in (crew or alone()).each(parsed):
             yield chunk.after(first - 1)
             first += count
@@ -129,16 +133,13 @@ def _typed_nothing(header: Header) -> Chunk:
     return Chunk(np.zeros(0, dtype=np.int64), dict.fromkeys(header.names, nothing), (), str)
 
 
-def _chunk(
-    block: Block, header: Header, expected: Mapping[str, pa.DataType], _: Progress
-) -> tuple[Chunk, int]:
-    """A block as a chunk, its records numbered from 1, and how many they are."""
+def _chunk(block: Block, header: Header, expected: dict[str, pa.DataType], _: Progress) -> tuple[Chunk, int]:
+    """A block as a chunk, its records numbered from 1, and how many they are. Columns that are not as expected are expected no more."""
     if block.records is None:
-        with contextlib.suppress(pa.ArrowInvalid):
-            if (table := _as_expected(block.data, header, expected)) is not None:
-                return _clean_chunk(block, header, table)
         with contextlib.suppress(pa.ArrowInvalid):  # Some record is ragged: find out which.
-            return _clean_chunk(block, header, _parse(block.data, header))
+            while (table := _as_expected(block, header, expected)) is None:
+                pass
+            return _clean_chunk(block, header, table)
     records = split(block, header.delimiter)
     good = records.fields == len(header.names)
     data = block.data if good.all() else records.only(good)
@@ -156,7 +157,7 @@ def _chunk(
 def _clean_chunk(block: Block, header: Header, table: pa.Table) -> tuple[Chunk, int]:
     """All of a block, as Arrow has parsed it."""
     numbers: Numbers = np.arange(1, 1 + table.num_rows, dtype=np.int64)
-    raw = _RawText(block, header.delimiter, None, None)
+    raw = _RawText(block, header.delimiter, None, None, table.num_rows)
     return Chunk(numbers, _columns(table), (), raw), table.num_rows
 
 
@@ -164,14 +165,25 @@ def _columns(table: pa.Table) -> dict[str, pa.Array]:
     return {name: table.column(name).combine_chunks() for name in table.column_names}
 
 
-def _as_expected(data: bytes, header: Header, expected: Mapping[str, pa.DataType]) -> pa.Table | None:
-    """Records with columns of the expected types; None, or `ArrowInvalid`, where a value might not be what we say of its text."""
-    here = {name: kind for name, kind in expected.items() if name in header.names}
-    if not here or not data or may_have_hexadecimal(data):
+def _as_expected(block: Block, header: Header, expected: dict[str, pa.DataType]) -> pa.Table | None:
+    """Records with columns of the expected types, where they are binary if a value might not be what we say of its text.
+
+    None: a column was not as expected, and is expected no more, in no block: most are alike. Raises `ArrowInvalid` for a ragged record.
+    """
+    here = {} if may_have_hexadecimal(block.data) else expected.copy()
+    try:
+        table = _parse(block.data, header, here)
+    except pa.ArrowInvalid as error:
+        other = _OTHER.match(str(error))
+        if other is None or not here:
+            raise
+        expected.pop(header.names[int(other[1])], None)
         return None
-    table = _parse(data, header, here)
-    doubles = (table.column(name) for name, kind in here.items() if pa.types.is_float64(kind))
-    return table if all(map(all_finite, doubles)) else None
+    doubles = [name for name, kind in here.items() if pa.types.is_float64(kind)]
+    infinite = [name for name in doubles if not all_finite(table.column(name))]
+    for name in infinite:
+        expected.pop(name, None)
+    return None if infinite else table
 
 
 def _parse(data: bytes, header: Header, expected: Mapping[str, pa.DataType] = NOTHING) -> pa.Table:
@@ -219,8 +231,10 @@ class _RawText:
     delimiter: bytes
     good: npt.NDArray[np.int64] | None
     records: Records | None
+    count: int = 0
+    """How many records the block has, where they are not known."""
 
     def __call__(self, place: int) -> str:
         if self.records is None:
-            self.records = split(self.block, self.delimiter)
+            self.records = split_lines(self.block, self.count) or split(self.block, self.delimiter)
         return shown(self.records.text(place if self.good is None else int(self.good[place])))

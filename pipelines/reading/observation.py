@@ -78,10 +78,7 @@ def of_texts(name: str, texts: pa.Array) -> ColumnEvidence:
         return ColumnEvidence(name)
     if _casts(texts, pa.int64()) and not has_hexadecimal(texts):
         return ColumnEvidence(name, integers=present)
-    counted = pc.value_counts(pc.drop_null(texts))
-    bare, counts = trimmed(counted.field("values")), numbers_of(counted.field("counts"))
-    if bare.null_count:
-        counts, bare = counts[true_at(pc.is_valid(bare))], pc.drop_null(bare)
+    bare, counts = _different(texts)
     whole = matches(bare, INTEGER_TEXT)
     number = matches(bare, NUMBER_TEXT)
     special = matches(bare, SPECIAL_TEXT)
@@ -101,6 +98,27 @@ def of_texts(name: str, texts: pa.Array) -> ColumnEvidence:
     }
     found: dict[str, Any] = {kind: int(counts[mask].sum()) for kind, mask in masks.items()}
     return ColumnEvidence(name, **found)
+
+
+def _times_among(name: str, texts: pa.Array) -> ColumnEvidence:
+    """Evidence of strings that are no numbers, whatever is written in them."""
+    if len(texts) == texts.null_count:
+        return ColumnEvidence(name)
+    bare, counts = _different(texts)
+    date, time = matches(bare, DATE_TEXT), matches(bare, TIMESTAMP_TEXT)
+    dates, timestamps = int(counts[date].sum()), int(counts[time & ~date].sum())
+    return ColumnEvidence(
+        name, dates=dates, timestamps=timestamps, texts=int(counts.sum()) - dates - timestamps
+    )
+
+
+def _different(texts: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """The different strings without blanks around them, and how many there are of each; those of blanks alone are none."""
+    counted = pc.value_counts(pc.drop_null(texts))
+    bare, counts = trimmed(counted.field("values")), numbers_of(counted.field("counts"))
+    if bare.null_count:
+        counts, bare = counts[true_at(pc.is_valid(bare))], pc.drop_null(bare)
+    return bare, counts
 
 
 def _huge(bare: pa.Array, whole: Mask) -> Mask:
@@ -129,13 +147,12 @@ def of_objects(name: str, values: Sequence[object] | Values, *, written: bool) -
     """
     if isinstance(values, Values):
         strings = pa.types.is_string(values.array.type)
-        found = of_plain(name, values.array)
-        found = _only_times(found) if strings and not written else found
+        found = (_times_among if strings and not written else of_plain)(name, values.array)
         return (
             found.plus(of_objects(name, list(values.odd.values()), written=written)) if values.odd else found
         )
-    strings = of_texts(name, pa.array([value for value in values if type(value) is str], pa.string()))
-    strings = strings if written else _only_times(strings)
+    texts = pa.array([value for value in values if type(value) is str], pa.string())
+    strings = (of_texts if written else _times_among)(name, texts)
     whole = [value for value in values if type(value) is int]
     huge = sum(1 for value in whole if not -INT64_LIMIT <= value < INT64_LIMIT)
     real = [value for value in values if type(value) is float]
@@ -150,19 +167,6 @@ def of_objects(name: str, values: Sequence[object] | Values, *, written: bool) -
         texts=sum(1 for value in values if isinstance(value, (dict, list))),
     )
     return strings.plus(native)
-
-
-def _only_times(strings: ColumnEvidence) -> ColumnEvidence:
-    """Strings that are no numbers, whatever is written in them."""
-    others = (
-        strings.integers,
-        strings.huge,
-        strings.reals,
-        strings.specials,
-        strings.booleans,
-        strings.texts,
-    )
-    return ColumnEvidence(strings.name, dates=strings.dates, timestamps=strings.timestamps, texts=sum(others))
 
 
 def of_plain(name: str, values: pa.Array) -> ColumnEvidence:

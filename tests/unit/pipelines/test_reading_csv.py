@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hamlet_core.errors import StreamError
 from hamlet_core.threads import Crew
 from pipelines.reading import ColumnOptions, discover, infer_columns, read_all, read_file
+from pipelines.reading.csv_records import Block, split, split_lines
 from pipelines.reading.csv_text import read_csv, read_header
 
 TICK = ColumnOptions(time="t", type_value="Tick")
@@ -288,6 +289,26 @@ def test_small_blocks_change_nothing(tmp_path: Path) -> None:
     assert len(expected) > 25
     for size in (16, 17, 23, 31, 64):
         assert seen(size) == expected
+
+
+fields = st.sampled_from([b"a", b"", b'"x\ny"', b'"q""r"', b'"x,y"', b'"\r\n"'])
+
+
+@given(
+    st.lists(st.lists(fields, min_size=2, max_size=3), min_size=1, max_size=6),
+    st.sampled_from([b"\n", b"\n", b"\r\n", b"\r", b"\n\n"]),
+    st.booleans(),
+)
+def test_records_that_are_lines_stand_where_records_stand(rows, ending, closed) -> None:
+    lines = [b",".join(row) for row in rows]
+    block = Block(ending.join(lines) + ending * closed, None)
+    whole = split(block, b",")
+    assert [whole.text(place) for place in range(len(whole.starts))] == lines
+    found = split_lines(block, len(lines))
+    plain = ending == b"\n" and not any(b"\n" in line for line in lines)
+    assert (found is not None) == (plain or (len(lines) == 1 and not closed and b"\n" not in lines[0]))
+    if found is not None:
+        assert [found.text(place) for place in range(len(found.starts))] == lines
 
 
 def test_an_unclosed_quote_is_given_up_after_a_limit(tmp_path: Path, monkeypatch) -> None:

@@ -105,9 +105,7 @@ def test_no_rows_are_no_files_and_an_empty_commit(table: Path) -> None:
 def test_files_that_only_another_machine_has_are_not_committed(table: Path) -> None:
     warehouse, new = Warehouse(table.parent), written(table, batch(ROWS))
     (table / new.column("path")[1].as_py()).unlink()
-    with pytest.raises(
-        WarehouseError, match=r"1 of 3 files that tasks have written are not here"
-    ) as caught:
+    with pytest.raises(WarehouseError, match=r"1 of 3 files that tasks have written are not here") as caught:
         warehouse.add_files(new, SHAPE)
     assert caught.value.code == "E538"
     assert deltalake.DeltaTable(table).version() == 0
