@@ -205,24 +205,33 @@ def test_a_stream_that_no_worker_has_memory_for_gives_the_rows_of_one_process(
     (tmp_path / "spark.conf").write_text(SETTINGS)
     workload = ROOT / "examples" / "ride_sharing.hamlet"
     where = ("--events", str(tmp_path / "events"), "--warehouse", str(tmp_path / "warehouse"))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pipelines.cli", "pipeline", str(workload), *where, "--arithmetic", "exact"],
-        cwd=ROOT,
-        env=on_cluster(cluster, tmp_path / "spark.conf"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
     most: dict[str, int] = {}
-    try:
-        until(lambda: memory_below(tmp_path, most) and process.poll() is not None, "the pipeline", LONG)
-        output, _ = process.communicate()
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    assert process.returncode == 0, output
+    with (tmp_path / "output").open("w+", encoding="utf-8") as output:
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "pipelines.cli",
+                "pipeline",
+                str(workload),
+                *where,
+                "--arithmetic",
+                "exact",
+            ],
+            cwd=ROOT,
+            env=on_cluster(cluster, tmp_path / "spark.conf"),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            until(lambda: memory_below(tmp_path, most) and process.poll() is not None, "the pipeline", LONG)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        output.seek(0)
+        assert process.returncode == 0, output.read()
     executors = [size for command, size in most.items() if "CoarseGrainedExecutorBackend" in command]
     tasks = [size for command, size in most.items() if "pyspark" in command and "Executor" not in command]
     assert len(executors) > 1
