@@ -506,7 +506,6 @@ class Warehouse:
         self, spark: SparkSession, writer: FileWriter, files: pa.Table, *, once: tuple[str, int]
     ) -> None:
         """Create the table of a writer aside, with the files that it has written, as `add_files`."""
-        require_found(writer.place, files)
         self.create(spark, writer.table)
         writer.move(files, self.location.below(writer.table.name))
         if files.num_rows:

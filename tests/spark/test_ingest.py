@@ -452,6 +452,45 @@ def test_a_file_that_changes_while_tasks_write_its_events_is_left_to_the_next_ru
     assert len(added) == 1
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_files_that_the_machines_of_the_tasks_have_and_this_one_has_not_are_named(
+    spark, warehouse, inbox, monkeypatch, first
+):
+    """Machines of a cluster with a folder of that name each: nothing is committed, whatever is in the files."""
+    if not first:
+        bring(spark, warehouse, inbox)
+    added, run_tasks = written_by_tasks(monkeypatch), writing.run_tasks
+    (inbox / "more.csv").write_text(GOOD.replace("\n1,", "\n7,"))
+    before = warehouse_files(warehouse)
+
+    class Elsewhere:
+        """Tasks on a machine of their own: what they have written is not here."""
+
+        def __init__(self, *given):
+            self.told = run_tasks(*given)
+
+        def toArrow(self):  # noqa: N802 - as PySpark has it
+            found = self.told.toArrow()
+            for path in warehouse_files(warehouse) - before:
+                path.unlink()
+            return found
+
+    monkeypatch.setattr(writing, "run_tasks", Elsewhere)
+    with pytest.raises(
+        HamletError, match="files that tasks have written are not here, the first is"
+    ) as caught:
+        bring(spark, warehouse, inbox)
+    assert caught.value.code == "E538"
+    assert added == []
+    assert warehouse_files(warehouse) == before
+    assert warehouse.exists("events") is not first
+
+
+def warehouse_files(warehouse) -> set[Path]:
+    """Parquet files of the events, also of those that wait aside."""
+    return {path for path in Path(str(warehouse.root)).rglob("part-*.parquet") if "bucket=" in str(path)}
+
+
 def test_constraints_of_others_and_much_text_in_many_buckets_are_for_spark(
     spark, warehouse, inbox, monkeypatch
 ):

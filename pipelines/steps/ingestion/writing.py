@@ -23,7 +23,7 @@ from pipelines.steps.ingestion.parsing import FAULTS, REJECTED, REJECTED_TYPE, S
 from pipelines.steps.layout import Layout
 from pipelines.steps.packing import pack_in_order, run_tasks
 from pipelines.steps.row_hashes import HASHED
-from resources.data_files import MOST_ROWS, NEW_FILES, FileWriter, GrowingFiles
+from resources.data_files import MOST_ROWS, NEW_FILES, FileWriter, GrowingFiles, require_found
 from resources.tables import EVENT_COLUMNS, TIMESTAMP
 
 MOST_BYTES, MOST_BUCKETS = 256 << 20, 32
@@ -110,7 +110,10 @@ class Writing:
         options: ColumnOptions,
         read: frozenset[str],
     ) -> Written:
-        """Read the files, as `parse_files` does when it observes, and write their events."""
+        """Read the files, as `parse_files` does when it observes, and write their events.
+
+        Raises WarehouseError E538 where tasks wrote to a folder of that name which this machine does not have.
+        """
         sizes = [text_bytes(file.name, file.size) for file in files]
         cores = spark.sparkContext.defaultParallelism
         # Neighbours together: names of files mostly are in order of time, and so a task writes to few days.
@@ -140,10 +143,12 @@ class Writing:
         news, rejected = told.column(_NEW).is_valid(), told.column(REJECTED).is_valid()
         counted = told.filter(pc.invert(pc.or_(news, rejected))).select(_COUNTED.names)
         new = told.filter(news).column(_NEW).combine_chunks()
+        written = pa.Table.from_arrays(new.flatten(), schema=NEW_FILES)
+        require_found(self.writer.place, written)
         return Written(
             not counted.column("source_file").null_count,
             counted.to_pylist() + _rejections(told.filter(rejected)),
-            pa.Table.from_arrays(new.flatten(), schema=NEW_FILES),
+            written,
             told.filter(rejected).select(["source_file", REJECTED]),
         )
 

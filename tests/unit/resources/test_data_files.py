@@ -109,11 +109,6 @@ def test_files_that_only_another_machine_has_are_not_committed(table: Path) -> N
         warehouse.add_files(new, SHAPE)
     assert caught.value.code == "E538"
     assert deltalake.DeltaTable(table).version() == 0
-    aside = warehouse.writer_aside(replace(SHAPE, name="more"))
-    assert aside is not None
-    with pytest.raises(WarehouseError, match=f"{new.num_rows} of {new.num_rows} files .* the first is "):
-        warehouse.begin_with(None, aside, new, once=("ingest", 1))  # type: ignore[arg-type]
-    assert not (table.parent / "more").exists()
 
 
 def grown(place: Path, *several: list[dict[str, object]]) -> list[list[int]]:
