@@ -50,8 +50,8 @@ setup:
 	  echo 'Set-up stopped: no Python 3.11 or newer with venv on the PATH (Debian: apt install python3-venv).' >&2; \
 	  exit 1; \
 	fi; \
-	if ! $(PY) -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
-	  "$$python" -m venv --clear .venv || exit 1; \
+	if ! $(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	  "$$python" -m venv --clear --without-pip .venv || exit 1; \
 	fi; \
 	echo "      $$($(PY) -V) in .venv"; \
 	echo '[2/5] Packages into .venv (about 1.1 GB)'; \

@@ -9,6 +9,7 @@ uv loads and unpacks at once what pip takes one after the other, and keeps what 
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import os
 import subprocess
 import sys
@@ -45,6 +46,7 @@ def main(wanted: Sequence[str]) -> int:
     log = Path(sys.prefix, "install.log")
     log.write_bytes(b"")
     try:
+        _pip(log)
         uv = _uv(log)
         for one in wanted:
             option = "--editable" if one == "." else "--requirement"
@@ -88,6 +90,14 @@ def uv_settings(listing: str, environ: Mapping[str, str]) -> dict[str, str] | No
     return {"UV_SYSTEM_CERTS": "1", **said, **{name: environ[name] for name in said if name in environ}}
 
 
+def _pip(log: Path) -> None:
+    """Python's own pip into an environment that was made without one, which takes most of the time of making one."""
+    try:
+        importlib.metadata.version("pip")  # the last that is written of it
+    except importlib.metadata.PackageNotFoundError:
+        _run([sys.executable, "-m", "ensurepip", "--default-pip"], log, "pip")
+
+
 def _uv(log: Path) -> list[str]:
     """The beginning of uv's commands that install, empty where pip has to do."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
@@ -117,10 +127,10 @@ def _install(uv: Sequence[str], wanted: Sequence[str], log: Path) -> None:
     return _run([*pip, *checked, *wanted], log)
 
 
-def _run(command: Sequence[str], log: Path) -> None:
-    """Run a command. Raises CalledProcessError, and Refused where a digest is not the one listed."""
+def _run(command: Sequence[str], log: Path, name: str = "") -> None:
+    """Run a command, told by `name` or by what it installs. Raises CalledProcessError, and Refused where a digest is not the one listed."""
     try:
-        run_logged(command, log, Path(command[-1]).stem or "this project")
+        run_logged(command, log, name or Path(command[-1]).stem or "this project")
     except subprocess.CalledProcessError as failure:
         if any(words in failure.output for words in REFUSED):
             raise Refused from failure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import ensurepip
 import hashlib
 import os
 import shutil
@@ -78,10 +79,20 @@ def _record(content: bytes) -> str:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One that holds pip alone."""
-    prefix = tmp_path_factory.mktemp("environment")
-    venv.create(prefix, with_pip=True, symlinks=True)
-    return prefix
+    """One that holds pip alone, which was brought first; nothing else was wanted, and uv is nowhere."""
+    place = tmp_path_factory.mktemp("bare")
+    venv.create(place / "venv", with_pip=False, symlinks=True)
+    done = subprocess.run(
+        [place / "venv" / "bin" / "python", "-m", "resources.packages"],
+        cwd=place,
+        env={**os.environ, "PIP_INDEX_URL": place.as_uri(), "PIP_RETRIES": "0", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return place / "venv"
 
 
 @pytest.fixture
@@ -92,6 +103,12 @@ def site(tmp_path: Path, environment: Path) -> Site:
 @pytest.fixture(params=[True, False], ids=["uv", "pip"])
 def with_uv(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
+
+
+def test_an_environment_without_pip_gets_that_of_its_python(environment: Path) -> None:
+    command = [environment / "bin" / "python", "-m", "pip", "--version"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert f"pip {ensurepip.version()} from {environment.resolve()}" in said
 
 
 def test_a_package_with_its_digest_comes(site: Site, with_uv: bool) -> None:
