@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hamlet_core.describe.template import names_of
@@ -65,8 +66,12 @@ class _Panel:
         return 0.65 + below + 0.24 * min(len(self.sets), SETS) if self.sets else 0.35
 
 
+@lru_cache(maxsize=16)
 def template_picture(workload: NamedWorkload) -> bytes:
-    """A PNG of the merged templates; arrows say how many queries take them, squares who may share."""
+    """A PNG of the merged templates; arrows say how many queries take them, squares who may share.
+
+    A process that runs a workload again and again draws it once.
+    """
     with styled():
         return png(template_figure(workload))
 

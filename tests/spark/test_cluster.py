@@ -24,6 +24,7 @@ from hamlet_core import run
 from hamlet_core.streams import generate_stream
 from pipelines.main_job import run_workload
 from pipelines.reading import ColumnOptions
+from resources.environments import COLLECTOR, ENVIRONMENTS
 from resources.java import find_java
 from resources.warehouse import Warehouse
 from tests.conftest import ROOT
@@ -44,6 +45,16 @@ spark.executor.memory 512m
 spark.executor.cores 1
 spark.executor.extraJavaOptions -XX:TieredStopAtLevel=1
 """
+FEW = ENVIRONMENTS["ci"]
+FEW_EVENTS = SETTINGS + "".join(
+    f"{name} {value}\n"
+    for name, value in (
+        *FEW.spark,
+        ("spark.driver.extraJavaOptions", " ".join(FEW.java_options)),
+        ("spark.executor.extraJavaOptions", COLLECTOR),
+    )
+)
+"""What a session on this machine is started with where there is little to do."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +89,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         **{name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))},
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1",
+        "SPARK_DAEMON_JAVA_OPTS": f"-XX:TieredStopAtLevel=1 {COLLECTOR}",
         "PYTHONPATH": "",
     }
     if java and java.home:
@@ -146,7 +157,7 @@ def test_every_way_gives_the_same_rows_and_a_cluster_that_loses_a_worker_too(
 ) -> None:
     folder = make_folder(tmp_path / "rides", {"jams": (JAMS, DAILY)}, days=DAYS)
     marker = tmp_path / "task"
-    (tmp_path / "spark.conf").write_text(SETTINGS)
+    (tmp_path / "spark.conf").write_text(FEW_EVENTS)
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.spark.cluster_run", str(folder), str(marker)],
         cwd=ROOT,
