@@ -104,7 +104,7 @@ def hamlet() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code. No failure of a user shows a traceback, unless `--debug` is given."""
-    if arguments is None and sys.argv[1:2] in (["run"], ["pipeline"], ["demo"], ["backfill"]):
+    if arguments is None and sys.argv[1:2] in (["run"], ["pipeline"], ["demo"], ["backfill"], ["stream"]):
         # The process is ours: at its end Python need not search what ends with it for cycles, 0.2 s of a small run and
         # a second of a pipeline, nor all the while among what it imports, which takes a tenth of the time of imports.
         # (DuckDB, which `query` uses, would report what it then finds left over.)
