@@ -18,8 +18,10 @@ MANY_BYTES = 1 << 20
 """Files of so many bytes take longer to read than an import is felt."""
 
 _ENGINE = "hamlet_core.engines.hamlet.engine"
-_LATER = (_ENGINE, "matplotlib.figure", "pipelines.showing.template_picture")
-"""What the steps after the ingest import, besides Great Expectations, which has a way of its own."""
+_LATER = ("matplotlib.figure", "pipelines.showing.template_picture")
+"""What the plan after the ingest imports. Then come Great Expectations, which have a way of their own, and the engine, which waits until
+Spark has looked at all events.
+"""
 
 
 def start_spark(events: str, warehouse: Path | str, *, lasting: bool = False) -> None:
@@ -79,3 +81,4 @@ def _load() -> None:
         from pipelines.checks.suites import load
 
         load()
+        importlib.import_module(_ENGINE)
