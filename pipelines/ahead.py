@@ -19,7 +19,7 @@ MANY_BYTES = 1 << 20
 
 _ENGINE = "hamlet_core.engines.hamlet.engine"
 _LATER = ("matplotlib.figure", "pipelines.showing.template_picture")
-"""What the plan after the ingest imports. Then come Great Expectations, which have a way of their own, and the engine, which waits until
+"""What the plan after the ingest imports. Then comes Great Expectations, which has a way of its own, and the engine, which waits until
 Spark has looked at all events.
 """
 
