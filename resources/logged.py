@@ -10,8 +10,8 @@ from pathlib import Path
 TOLD_EVERY = 3.0
 """Seconds between two words of how far a program is."""
 
-_told = [time.monotonic()]
-"""When the last word was said, whatever program it was about."""
+_told = [time.monotonic() - 2.0]
+"""When the last word was said, whatever program it was about; who began this process may have said nothing for a while."""
 
 
 def run_logged(
