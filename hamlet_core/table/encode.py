@@ -112,12 +112,12 @@ def encode(
         )
     frame = find_frame(events.schema, schema)
     sources = find_sources(events.schema, schema, columns)
-    gathering = _Gathering(frame, sources, types)
     large = isinstance(events, pa.Table) and events.num_rows >= _MANY_ROWS
     with Crew(threads if large else 1) as crew:
+        gathering = _Gathering(frame, sources, types, crew)
         for batch in crew.each(_pieces(gathering, events)):
             gathering.add(batch)
-    return gathering.stream()
+        return gathering.stream()
 
 
 def _pieces(gathering: _Gathering, events: pa.Table | pa.RecordBatchReader) -> Iterator[Piece[_Batch]]:
@@ -223,6 +223,7 @@ class _Gathering:
     frame: Frame
     sources: dict[str, Source]
     types: frozenset[str] | None
+    crew: Crew
     rows: list[_Rows] = field(default_factory=list)
     times: list[npt.NDArray[np.int64]] = field(default_factory=list)
     codes: list[npt.NDArray[np.int32]] = field(default_factory=list)
@@ -285,6 +286,8 @@ class _Gathering:
         if not labels.null_count and len(batch.names) == len(names):
             return codes, None
         if batch.names == names[: len(batch.names)]:
+            if _everywhere(self.crew, len(codes), lambda rows: bool((codes[rows] < len(batch.names)).all())):
+                return codes, None
             kept = codes < len(batch.names)
         else:
             places = {name: place for place, name in enumerate(batch.names)}
@@ -336,7 +339,7 @@ class _Gathering:
                 f"column {self.frame.names[index]!r}: {reason} in {fault}", code=code, hint=_HINTS[code]
             )
         times, codes = _joined(self.times, np.int64), _joined(self.codes, np.int32)
-        apart = not self.sequences and _ascending(times, np.greater)
+        apart = not self.sequences and _ascending(self.crew, times, np.greater)
         order = None if apart else self._order(times)
         if order is not None:
             times, codes = times[order], codes[order]
@@ -365,7 +368,7 @@ class _Gathering:
             numbers = _one_array(self.sequences)
             last = numbers_of(numbers.is_null())
             return np.lexsort((filled(numbers), last, times))
-        if _ascending(times, np.greater_equal):
+        if _ascending(self.crew, times, np.greater_equal):
             return None
         return np.argsort(times, kind="stable")
 
@@ -389,20 +392,27 @@ class _Gathering:
         return values if order is None else values.take(of_numbers(order))
 
 
-def _ascending(times: npt.NDArray[np.int64], compared: np.ufunc) -> bool:
-    """Whether each time compares so with the one before it; block by block, so that little memory is taken."""
-    blocks = range(0, len(times), _STRIDE)
-    return all(
-        bool(
-            np.all(
-                compared(
-                    times[first + 1 : first + _STRIDE + 1],
-                    times[first : first + _STRIDE][: len(times) - 1 - first],
-                )
-            )
-        )
-        for first in blocks
-    )
+def _ascending(crew: Crew, times: npt.NDArray[np.int64], compared: np.ufunc) -> bool:
+    """Whether each time compares so with the one before it."""
+
+    def holds(rows: slice) -> bool:
+        later = times[rows.start + 1 : rows.stop + 1]
+        return bool(np.all(compared(later, times[rows][: len(later)])))
+
+    return _everywhere(crew, len(times), holds)
+
+
+def _everywhere(crew: Crew, count: int, holds: Callable[[slice], bool]) -> bool:
+    """Whether it holds for every block of so many rows; block by block, so that little memory is taken and threads share them."""
+
+    def piece(rows: slice) -> Piece[bool]:
+        return Piece(lambda _: holds(rows))
+
+    blocks = [slice(first, first + _STRIDE) for first in range(0, count, _STRIDE)]
+    if len(blocks) <= 1:
+        return all(holds(rows) for rows in blocks)
+    found: Iterator[bool] = crew.each(piece(rows) for rows in blocks)
+    return all(found)
 
 
 def _numbered(batch: _Batch, table: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:

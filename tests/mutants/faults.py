@@ -797,8 +797,8 @@ def _over_all(fold: PathFold, element: Element) -> Element:
     Fault(
         "coarser groups report some of their partitions",
         "engines/hamlet/arithmetics.py",
-        "total = arithmetic.add(_taken(numbers, left), _taken(numbers, left + 1))",
-        "total = _taken(numbers, left)",
+        "total = arithmetic.add(taken(numbers, left), taken(numbers, left + 1))",
+        "total = taken(numbers, left)",
     ),
     Fault(
         "a window that begins at a cut is in two chunks",

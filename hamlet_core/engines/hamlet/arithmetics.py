@@ -136,22 +136,22 @@ class Coarser:
 def added_up(numbers: Any, into: npt.NDArray[np.int64], arithmetic: Adding) -> Any:
     """Numbers by row, added to the rows they go into, of which none is left out; in pairs, so that few roundings meet."""
     order = np.argsort(into, kind="stable")
-    numbers, into = _taken(numbers, order), into[order]
+    numbers, into = taken(numbers, order), into[order]
     while len(into) and len(into) > into[-1] + 1:
         place = np.arange(len(into))
         first = np.ones(len(into), np.bool_)
         first[1:] = into[1:] != into[:-1]
         second = (place - np.maximum.accumulate(np.where(first, place, 0))) % 2 == 1
         left = np.flatnonzero(second) - 1
-        total = arithmetic.add(_taken(numbers, left), _taken(numbers, left + 1))
+        total = arithmetic.add(taken(numbers, left), taken(numbers, left + 1))
         for one, own in zip(_arrays(numbers), _arrays(total), strict=True):
             one[left] = own
-        numbers, into = _taken(numbers, ~second), into[~second]
+        numbers, into = taken(numbers, ~second), into[~second]
     return numbers
 
 
-def _taken(numbers: Any, which: Any) -> Any:
-    """Copies of some of the numbers, which are an array, or a tuple of them."""
+def taken(numbers: Any, which: Any) -> Any:
+    """Some of the numbers, which are an array, or a tuple of them."""
     return tuple(one[which] for one in numbers) if isinstance(numbers, tuple) else numbers[which]
 
 

@@ -305,18 +305,19 @@ def _total(
     extremes: dict[tuple[int, Component], Extremes],
 ) -> Totals:
     found: dict[Component | None, Numbers] = {}
+    there = slice(None) if alive.all() else np.flatnonzero(alive)
     for part, (mantissa, exponent) in zip(_summed(parts), scaled, strict=True):
         more = {name: by_part[part] for name, by_part in exact.items() if part in by_part}
         if "residue" in exact and not more:
             more = {"residue": np.zeros(int(alive.sum()), np.int64)}
-        found[part] = Numbers(mantissa[alive], exponent[alive], **more)
+        found[part] = Numbers(mantissa[there], exponent[there], **more)
     rows, groups = passes.rows_of(place)
-    start = query.spec.origin + rows.index[alive] * query.spec.slide
+    start = query.spec.origin + rows.index[there] * query.spec.slide
     return Totals(
         query.analysed.query.name,
         start,
         start + query.spec.within,
-        rows.group[alive],
+        rows.group[there],
         groups,
         found[None],
         tuple(extremes[place, part] if part.role in LATTICE else found[part] for part in query.parts),

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,6 +26,7 @@ from hamlet_core.engines.hamlet.arithmetics import (
     Scaled,
     added_up,
     mantissas,
+    taken,
 )
 from hamlet_core.engines.hamlet.bursts import fold as bursts
 from hamlet_core.engines.hamlet.bursts.fold import Done, Rows
@@ -264,21 +265,31 @@ class ClassPasses:
                 specs=set(specs),
                 closed_form=self.closed_form,
             )
-        results = [
-            [
-                kinds[-1].read(
-                    arena, (np.arange(len(rows.index)) + rows.first) * program.out_width + out + part
-                )
-                for part in range(accumulator.width)
-            ]
-            for accumulator, rows, out in zip(
-                accumulators,
-                (self.jobs.rows[spec] for spec in specs),
-                program.out.tolist(),
-                strict=True,
-            )
-        ]
+        results = self._read(accumulators, program.out.tolist(), program.out_width, kinds[-1], arena)
         return results, done
+
+    def _read(
+        self,
+        accumulators: Sequence[Accumulator],
+        out: Sequence[int],
+        width: int,
+        kind: Arithmetic,
+        arena: Any,
+    ) -> Results:
+        """What stands for the accumulators in the rows of an arena, each of which has so many numbers; theirs begin at `out`."""
+        found: Results = [[] for _ in accumulators]
+        for spec in {self.spec_of[accumulator.query] for accumulator in accumulators}:
+            places = [place for place, one in enumerate(accumulators) if self.spec_of[one.query] == spec]
+            columns = [out[place] + part for place in places for part in range(accumulators[place].width)]
+            rows, count = self.jobs.rows[spec], len(self.jobs.rows[spec].index)
+            of_row = np.arange(rows.first, rows.first + count) * width
+            numbers = kind.read(arena, np.add.outer(columns, of_row).ravel())
+            each = iter(
+                taken(numbers, slice(first, first + count)) for first in count * np.arange(len(columns))
+            )
+            for place in places:
+                found[place] = list(islice(each, accumulators[place].width))
+        return found
 
     def _fits_doubles(self, accumulators: Sequence[Accumulator], values: Any) -> bool:
         """Whether no number of a partition can leave the range of doubles, whatever its events are.
@@ -290,9 +301,7 @@ class ClassPasses:
         positions = max(len(accumulator.automaton.positions) for accumulator in accumulators)
         if longest * np.log2(1 + positions) > RANGE:
             return False
-        sizes = np.abs(values)
-        least = sizes.min(initial=1.0, where=sizes > 0.0)
-        return bool(sizes.max(initial=0.0) <= 2.0**RANGE and least >= 2.0**-RANGE)
+        return all(map(_within_range, values))
 
     def _program(self, accumulators: Sequence[Accumulator], specs: Sequence[int]) -> BurstProgram:
         """Tables are made once for equal accumulators: chunks, runs and the residues of many primes use the same."""
@@ -399,6 +408,16 @@ class ClassPasses:
         )
 
 
+def _within_range(values: Any) -> bool:
+    """Whether no value is too large or too small, but 0, by their bits: those of doubles that are not negative are in their order."""
+    bits = values.view(np.uint64) & np.uint64(2**63 - 1)
+    bits -= np.uint64(1)  # 0 becomes the largest
+    small, large = np.array([2.0**-RANGE, 2.0**RANGE]).view(np.uint64) - np.uint64(1)
+    least = bits.min(initial=small)
+    bits += np.uint64(1)
+    return bool(least >= small and bits.max(initial=0) <= large + np.uint64(1))
+
+
 def _put(found: Results, places: Sequence[int], results: Results) -> None:
     for place, own in zip(places, results, strict=True):
         found[place] = own
@@ -454,13 +473,25 @@ def _parts(workload: Workload) -> tuple[list[Workload], list[Any] | None]:
     found: list[Workload] = []
     into: list[list[Any]] = [[] for _ in layout.rows]
     for first, last in pairwise(sorted({0, *cuts.tolist(), len(events)})):
-        own, row = np.unique(windows.row[first:last], return_inverse=True)
+        own, row = _numbered(windows.row[first:last])
         limits = own.searchsorted(before)
         part = Windows(windows.first[first:last], windows.last[first:last], row, windows.spec[first:last])
         found.append(replace(workload, windows=part, layout=replace(layout, rows=np.diff(limits).tolist())))
         for spec, (begin, end) in enumerate(pairwise(limits.tolist())):
             into[spec].append(own[begin:end] - before[spec])
     return found, [np.concatenate(one) for one in into]
+
+
+def _numbered(rows: Any) -> tuple[Any, Any]:
+    """Rows in order, each once, and the place of each among them; without sorting where most numbers between them are rows, too."""
+    least = int(rows.min())
+    count = int(rows.max()) - least + 1
+    if count > bursts.DENSE * len(rows):
+        own, place = np.unique(rows, return_inverse=True)
+        return own, place
+    there = np.zeros(count, np.bool_)
+    there[rows - least] = True
+    return np.flatnonzero(there) + least, (np.cumsum(there) - 1)[rows - least]
 
 
 def _specs_of(layout: Layout) -> list[int]:

@@ -651,9 +651,39 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, seed: int) -> N
 
     assert repr(found(3)) == repr(found(1))
     expected = repr(found(1))
+    monkeypatch.setattr(encoding, "_STRIDE", 5)
     monkeypatch.setattr(encoding, "_FEW_ROWS", 1_000)  # all are put together, in pieces
     monkeypatch.setattr(encoding, "_MANY_ROWS", 100)
     assert repr(found(3)) == repr(found(1)) == expected
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("place", range(12))
+def test_one_row_in_any_block_that_is_unlike_the_others_is_seen(
+    monkeypatch: pytest.MonkeyPatch, place: int, threads: int
+) -> None:
+    monkeypatch.setattr(encoding, "_MANY_ROWS", 0)
+    monkeypatch.setattr(encoding, "_STRIDE", 4)
+    for moved in (-1.5, -1, 0):  # before the row before it, with it, where it was
+        times = [10.0 * (row + 1) for row in range(12)]
+        times[place] += 10 * moved
+        for unwanted in (False, True):
+            types = ["A"] * 12
+            types[place] = "B" if unwanted else "A"
+            table = pa.table(
+                {
+                    "time": pa.array(map(int, times), pa.int64()),
+                    "type": pa.DictionaryArray.from_arrays(
+                        pa.array(["AB".index(name) for name in types]), ["A", "B"]
+                    ),
+                }
+            )
+            stream = encode(table, EventSchema(), (), frozenset("A"), threads)
+            kept = [row for row in range(12) if types[row] == "A"]
+            order = sorted(kept, key=lambda row: times[row])
+            assert stream.row_numbers.tolist() == order
+            assert stream.time.tolist() == [int(times[row]) for row in order]
+            assert stream.tied == (len({times[row] for row in kept}) < len(kept))
 
 
 def test_small_batches_with_dictionaries_of_their_own_are_put_together(

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hamlet_core.engines.hamlet.jit.decorators import compiled
+from hamlet_core.table.columns import frozen
+
 Whole = npt.NDArray[np.int64]
 
 
@@ -81,7 +84,7 @@ def spans_of(windows: Windows, layout: Layout, most: int) -> Spans:
     """Spans of at most so many lanes; equal windows are one in any case."""
     order = in_order(windows, layout)
     first, last, row, spec = (one if order is None else one[order] for one in windows)
-    opened, new = _borders(first, last, most)
+    opened, new, events = _borders(first, last, most)
     if order is None and new.all():
         return _alone(windows, layout)
     lane, span = np.cumsum(opened) - 1, np.cumsum(new) - 1
@@ -95,7 +98,7 @@ def spans_of(windows: Windows, layout: Layout, most: int) -> Spans:
     begin = copy * heads[-1] + heads[spec]
     return Spans(
         first[begins],
-        np.maximum.reduceat(last, begins) if len(begins) else last,
+        first[begins] + events,
         np.append(lanes, opened.sum()),
         np.append(begins, len(first)),
         first[opened],
@@ -126,22 +129,43 @@ def in_order(windows: Windows, layout: Layout) -> Any:
 
 def sizes_of(first: Whole, last: Whole, most: int) -> Whole:
     """Events of spans of at most so many lanes, over windows in that order."""
-    begins = np.flatnonzero(_borders(first, last, most)[1])
-    return np.maximum.reduceat(last, begins) - first[begins] if len(begins) else last
+    return _borders(first, last, most)[2]
 
 
-def _borders(first: Whole, last: Whole, most: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """By window, in order of their first and last events: whether it opens a lane, and whether it begins a span."""
-    opened, new = np.ones((2, len(first)), np.bool_)
-    opened[1:] = first[1:] != first[:-1]
-    if most == APART:
-        opened[1:] |= last[1:] != last[:-1]
-        return opened, opened
-    new[1:] = first[1:] >= np.maximum.accumulate(last)[:-1]  # nothing before it is open
-    lane = np.cumsum(opened) - 1
-    start = np.maximum.accumulate(np.where(new, lane, 0))
-    full = opened & ((lane - start) % most == 0)
-    return opened, new | full
+def _borders(
+    first: Whole, last: Whole, most: int
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], Whole]:
+    """By window, in order of their first and last events: whether it opens a lane, and whether it begins a span; and by span its
+    events.
+    """
+    opened, new = np.empty((2, len(first)), np.bool_)
+    events = np.empty(len(first), np.int64)
+    count = _marked(frozen(first.view()), frozen(last.view()), most, opened, new, events)
+    return opened, new, events[:count]
+
+
+@compiled
+def _marked(first: Any, last: Any, most: int, opened: Any, new: Any, events: Any) -> int:
+    """Fill what `_borders` returns; how many spans there are."""
+    spans, lanes, reach, begin = 0, 0, 0, 0
+    for window in range(first.shape[0]):
+        before = max(window - 1, 0)
+        opens = window == 0 or first[window] != first[before]
+        begins = window == 0 or first[window] >= reach  # nothing before it is open
+        if most == APART:
+            opens |= last[window] != last[before]
+            begins = opens
+        elif opens:
+            begins |= lanes == most
+            lanes = 1 if begins else lanes + 1
+        opened[window], new[window] = opens, begins
+        if begins:
+            begin = first[window]
+            events[spans] = 0
+            spans += 1
+        events[spans - 1] = max(events[spans - 1], last[window] - begin)
+        reach = max(reach, last[window])
+    return spans
 
 
 def _addresses(layout: Layout, row: Whole, spec: Whole) -> Any:

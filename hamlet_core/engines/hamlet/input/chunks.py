@@ -81,7 +81,7 @@ def _cuts(stream: Stream, specs: Sequence[WindowSpec], bytes_per_event: int, lim
     room = _even(
         len(time), min(limits.events, limits.bytes // bytes_per_event if bytes_per_event else len(time))
     )
-    ticks = int(limits.rows / sum(1 / spec.slide for spec in specs))
+    ticks = _even(last - int(time[0]) + 1, int(limits.rows / sum(1 / spec.slide for spec in specs)))
     few = int(limits.rows / sum(spec.within / spec.slide + 1 for spec in specs))
     longest = max(spec.within for spec in specs)
     tumbling = len(set(specs)) == 1 and specs[0].slide >= longest
@@ -103,12 +103,14 @@ def _cuts(stream: Stream, specs: Sequence[WindowSpec], bytes_per_event: int, lim
         place = int(np.searchsorted(time, cut))
 
 
-def _even(events: int, most: int) -> int:
-    """Events of each of an even number of chunks, which two threads then share equally; all, if one chunk has room for them."""
-    if events <= most:
-        return events
-    count = -(-events // max(most, 1))
-    return -(-events // (count + count % 2))
+def _even(whole: int, most: int) -> int:
+    """Events or ticks of each of an even number of chunks, which two threads then share equally; all, if one chunk has room for
+    them.
+    """
+    if whole <= most:
+        return whole
+    count = -(-whole // max(most, 1))
+    return -(-whole // (count + count % 2))
 
 
 def _both(one: range, other: range) -> range:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import hamlet_core
 from hamlet_core.engines.hamlet.events import choice, fold
 from hamlet_core.engines.hamlet.events.choice import overlap
-from hamlet_core.engines.hamlet.events.spans import APART, Layout, Spans, Windows, spans_of
+from hamlet_core.engines.hamlet.events.spans import APART, Layout, Spans, Windows, sizes_of, spans_of
 
 NEXT = "PATTERN SEQ(P p, B b+) WHERE b.x < NEXT(b).x"
 
@@ -67,6 +68,19 @@ def test_every_window_is_read_where_it_ends_from_the_lane_that_begins_with_it(mo
                 assert first <= spans.address[read] < first + rows * width
                 assert (spans.address[read] - first) % width == 0
     assert (shared > 0) == (most != APART or specs > 1)
+
+
+@pytest.mark.parametrize("most", [APART, 1, 2, 5, 64])
+def test_spans_have_the_events_from_their_first_window_to_the_last_end(most: int) -> None:
+    for seed in range(150):
+        own, layout = windows(Random(seed), 1)
+        spans = spans_of(own, layout, most)
+        assert sizes_of(own.first, own.last, most).tolist() == (spans.last - spans.first).tolist()
+        for span, (begin, end) in enumerate(pairwise(spans.reads.tolist())):
+            assert spans.last[span] == own.last[spans.window[begin:end]].max()
+            before = own.last[: spans.window[begin]]
+            full = span > 0 and spans.lanes[span] - spans.lanes[span - 1] == max(most, 1)
+            assert most == APART or full or (before <= spans.first[span]).all()
 
 
 def test_windows_apart_are_one_only_where_they_have_the_same_events() -> None:
