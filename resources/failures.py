@@ -71,7 +71,7 @@ _MEANINGS = (
         (
             "Python worker exited unexpectedly",
             "Python worker failed to connect back",
-            "reading the port number from pyspark.daemon",
+            "reading the port number from",
         ),
         (
             "a Python worker of Spark was killed in the middle of a task",

@@ -22,6 +22,7 @@ from resources.environments import COLLECTOR, Environment, environment
 from resources.jars import find_jars, jar_places
 from resources.java import find_java
 from resources.problems import EnvironmentProblem
+from resources.python_worker import MODULE
 from resources.shipping import FOLDER, ROOT, ship
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
@@ -193,6 +194,7 @@ def _ours(chosen: Environment) -> dict[str, str]:
         }
     return shared | {
         "spark.ui.enabled": "false",
+        "spark.python.daemon.module": MODULE,
         # Without its pages nobody asks for what Spark keeps for them: a thousand plans and jobs, and a hundred thousand tasks.
         "spark.ui.retainedJobs": "100",
         "spark.ui.retainedStages": "100",

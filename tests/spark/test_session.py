@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyspark
 from deltalake import DeltaTable
 from pyarrow import parquet
 from pyspark.sql import SparkSession
@@ -111,3 +112,21 @@ def test_java_says_nothing_of_tasks_that_fail_and_nothing_at_all_once_it_is_sile
 def _python(program: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", program, *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=180, cwd=cwd, check=False)
+
+
+def test_workers_import_the_package_and_search_for_garbage_among_what_is_new(spark: SparkSession) -> None:
+    def told(batches):
+        import gc
+
+        import pyspark
+
+        for _ in batches:
+            yield pa.record_batch({"of": [pyspark.__file__], "kept": [gc.get_freeze_count()]})
+
+    def asked():
+        return spark.range(0, 1, 1, 1).mapInArrow(told, "of string, kept long").toArrow().to_pylist()[0]
+
+    # The second may be the first task of another worker.
+    found = [asked() for _ in range(6)]
+    assert {one["of"] for one in found} == {pyspark.__file__}
+    assert max(one["kept"] for one in found) > 1_000

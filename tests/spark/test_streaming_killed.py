@@ -89,7 +89,7 @@ def workers(of: int) -> list[int]:
     lines = [line.split(None, 2) for line in told.stdout.splitlines()]
     parents = {int(pid): int(parent) for pid, parent, _ in lines}
     found = []
-    for pid in [int(pid) for pid, _, command in lines if "pyspark.daemon" in command]:
+    for pid in [int(pid) for pid, _, command in lines if "resources.python_worker" in command]:
         above: int | None = pid
         while above and above != of:
             above = parents.get(above)

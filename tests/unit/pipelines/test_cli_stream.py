@@ -36,6 +36,7 @@ class Failing:
 WAYS = (
     ("Python worker exited unexpectedly (crashed)", KILLED),
     ("EOFException occurred while reading the port number from pyspark.daemon's stdout.", KILLED),
+    ("EOFException occurred while reading the port number from resources.python_worker's stdout.", KILLED),
     ("java.io.EOFException", "[E513] Spark failed: Job aborted: java.io.EOFException"),
 )
 """How Spark tells that a worker, or who starts them, is gone; and what a stream says of it."""
