@@ -473,25 +473,15 @@ def _parts(workload: Workload) -> tuple[list[Workload], list[Any] | None]:
     found: list[Workload] = []
     into: list[list[Any]] = [[] for _ in layout.rows]
     for first, last in pairwise(sorted({0, *cuts.tolist(), len(events)})):
-        own, row = _numbered(windows.row[first:last])
+        rows = windows.row[first:last]
+        distinct, row = bursts.numbered_rows(0, rows, np.zeros_like(rows))
+        own = distinct.index
         limits = own.searchsorted(before)
         part = Windows(windows.first[first:last], windows.last[first:last], row, windows.spec[first:last])
         found.append(replace(workload, windows=part, layout=replace(layout, rows=np.diff(limits).tolist())))
         for spec, (begin, end) in enumerate(pairwise(limits.tolist())):
             into[spec].append(own[begin:end] - before[spec])
     return found, [np.concatenate(one) for one in into]
-
-
-def _numbered(rows: Any) -> tuple[Any, Any]:
-    """Rows in order, each once, and the place of each among them; without sorting where most numbers between them are rows, too."""
-    least = int(rows.min())
-    count = int(rows.max()) - least + 1
-    if count > bursts.DENSE * len(rows):
-        own, place = np.unique(rows, return_inverse=True)
-        return own, place
-    there = np.zeros(count, np.bool_)
-    there[rows - least] = True
-    return np.flatnonzero(there) + least, (np.cumsum(there) - 1)[rows - least]
 
 
 def _specs_of(layout: Layout) -> list[int]:
