@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
@@ -38,6 +39,14 @@ SMALL = 4 << 20
 _FIRST_QUERY = """
 SELECT id % 2, count(*), xxhash64(sum(shiftrightunsigned(xxhash64(id, 'a', CAST(id AS DOUBLE)), 32))), to_date(max(
 timestamp_seconds(id))) FROM range(2) WHERE id IS NOT NULL GROUP BY id % 2"""
+_CLASSES = (
+    "PythonUtils",
+    "PythonSQLUtils",
+    "functions",
+    "org.apache.spark.sql.functions",
+    "org.apache.spark.sql.classic.SparkSession",
+)
+"""What PySpark names of Java for every column and query."""
 _starting = threading.Lock()
 _expected: list[int] = []
 ROW_GROUP_BYTES = 32 << 20
@@ -101,6 +110,7 @@ def _session(chosen: Environment) -> SparkSession:
         builder = builder.config(key, value)
     interrupt = signal.getsignal(signal.SIGINT)
     session = _with_delta(builder.getOrCreate())
+    _look_up(session.sparkContext)
     if threading.current_thread() is threading.main_thread():
         # Spark's handler of Ctrl-C talks to the JVM in the middle of a talk to the JVM.
         signal.signal(signal.SIGINT, interrupt)
@@ -160,6 +170,8 @@ def _ours(chosen: Environment) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         # Else `${HOME}` in a path or a name is replaced before Spark parses what it stands in.
         "spark.sql.variable.substitute": "false",
+        # Else PySpark asks Java seven times for every column where in Python it was written, for a message of Spark's.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.shuffle.partitions": str(chosen.parallelism),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
         # Spark's default INT96 has no statistics and reads as nanoseconds, which end in 2262.
@@ -220,6 +232,14 @@ def _set_process(chosen: Environment) -> None:
         os.environ["SPARK_LOCAL_IP"] = LOOPBACK
         # They import our steps from where this process does, installed or not.
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+
+
+def _look_up(context: SparkContext) -> None:
+    """Find Java's classes once: py4j has Java look for a name in all archives each time that PySpark says it."""
+    view: Any = context._jvm  # noqa: SLF001 (PySpark's own modules look here)
+    for name in _CLASSES:
+        with contextlib.suppress(Py4JError):
+            setattr(view, name, getattr(view, name))
 
 
 def _with_delta(session: SparkSession) -> SparkSession:

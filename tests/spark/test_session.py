@@ -9,9 +9,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyspark
+import pytest
 from deltalake import DeltaTable
+from py4j.clientserver import JavaClient
 from pyarrow import parquet
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import col, when
 
 from resources.environments import environment
 from resources.spark import ROW_GROUP_BYTES, settings, spark_session
@@ -49,6 +52,24 @@ for _ in range(2):
 
 def test_a_second_call_gives_the_living_session(spark: SparkSession) -> None:
     assert spark_session(environment("ci")).sparkContext is spark.sparkContext
+
+
+def test_java_is_asked_for_no_class_whenever_a_column_is_named(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def heard(client: JavaClient, command: str, *arguments: object, **named: object) -> object:
+        asked.append(command)
+        return send(client, command, *arguments, **named)
+
+    send = JavaClient.send_command
+    monkeypatch.setattr(JavaClient, "send_command", heard)
+    frame = spark.range(3).select((col("id") + 1).alias("next"), when(col("id").isNull(), 0).alias("none"))
+    assert frame.columns == ["next", "none"]
+    assert [command for command in asked if command.startswith("r\nu\n")] == []
+    assert [command for command in asked if "PySparkCurrentOrigin" in command] == []
+    assert any(command.startswith("c\n") for command in asked)
 
 
 def test_the_settings_reached_the_session(spark: SparkSession) -> None:
