@@ -110,10 +110,10 @@ def _session(chosen: Environment) -> SparkSession:
         builder = builder.config(key, value)
     interrupt = signal.getsignal(signal.SIGINT)
     session = _with_delta(builder.getOrCreate())
-    _look_up(session.sparkContext)
     if threading.current_thread() is threading.main_thread():
         # Spark's handler of Ctrl-C talks to the JVM in the middle of a talk to the JVM.
         signal.signal(signal.SIGINT, interrupt)
+    _look_up(session.sparkContext)
     if not chosen.local:
         ship(session.sparkContext)
     return session
