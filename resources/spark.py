@@ -170,7 +170,7 @@ def _ours(chosen: Environment) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         # Else `${HOME}` in a path or a name is replaced before Spark parses what it stands in.
         "spark.sql.variable.substitute": "false",
-        # Else PySpark asks Java seven times for every column where in Python it was written, for a message of Spark's.
+        # Else PySpark asks Java ten times for every column where in Python it was written, for a message of Spark's.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.shuffle.partitions": str(chosen.parallelism),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
