@@ -234,6 +234,33 @@ class Meaning:
         return tuple(plan_query(one) for one in self.queries)
 
     @cached_property
+    def columns(self) -> list[str]:
+        """The attributes that some query reads, sorted."""
+        return sorted({name for one in self.plans for name in one.columns})
+
+    @cached_property
+    def types(self) -> frozenset[str] | None:
+        """The types whose events some query reads (None: all)."""
+        return types_read(self.plans)
+
+    @cached_property
+    def windows(self) -> list[tuple[int, int]]:
+        """By query: microseconds of its window and of its slide."""
+        return [(one.within, one.slide) for one in self.plans]
+
+    def check_types(self, kinds: Mapping[str, Kind], text: str) -> None:
+        """Raise QueryMeaningError, as `check_types`, for the first query that columns of these kinds do not fit."""
+        known = frozenset(kinds.items())
+        if known not in self._fitting:
+            for one in self.queries:
+                check_types(one, kinds, text)
+            self._fitting.add(known)
+
+    @cached_property
+    def _fitting(self) -> set[frozenset[tuple[str, Kind]]]:
+        return set()
+
+    @cached_property
     def paths(self) -> tuple[Path, ...]:
         """By query: how the compiled engine folds it."""
         return tuple(path_of(one) for one in self.queries)
@@ -363,7 +390,8 @@ def fold_stream(
         if by_lanes:
             lanes = [analysed[place] for place in by_lanes]
             windows = [specs[place] for place in by_lanes]
-            chunks = chain(chunks, folding.by_lanes(lanes, windows, meaning.classes, in_use))
+            windowed = _windowed(lanes, windows, shapes)
+            chunks = chain(chunks, folding.by_lanes(windowed, meaning.classes, in_use))
     rows: list[PartialRow] = []
     sets = [(place,) for place in others] if options.engine not in TOGETHER else alike(analysed, specs)
     for number, own in enumerate(sets):
@@ -388,20 +416,18 @@ class _Folding:
 
     def by_lanes(
         self,
-        queries: Sequence[AnalysedQuery],
-        specs: Sequence[WindowSpec],
+        windowed: Sequence[WindowedQuery],
         classes: Sequence[QueryClass] = (),
         in_use: PlansInUse[Any] | None = None,
     ) -> Iterator[list[Totals]]:
         """All of them together; `classes` are theirs, if they are known, and `in_use` plans that they had."""
-        windowed, sharing = self._windowed(queries, specs), self.options.sharing
         chunks: Iterator[list[Totals]] = _compiled_engine().fold_workload(
             windowed,
             self.stream,
             self.numbers.name,
             self.work,
             self.text,
-            sharing=sharing,
+            sharing=self.options.sharing,
             threads=self.options.at_once,
             classes=classes,
             only=self.only,
@@ -437,11 +463,9 @@ class _Folding:
                 found.append(iter([[one]]))
                 continue
             parts = (*(self._parts(half) for half in both), self._parts(whole))
-            found.append(joined_halves(self.by_lanes([both[0]], [specs[place]]), Halves(one, *parts)))
+            first = _windowed([both[0]], [specs[place]], shapes_of((both[0],), self.numbers))
+            found.append(joined_halves(self.by_lanes(first), Halves(one, *parts)))
         return found, left
-
-    def _windowed(self, queries: Sequence[AnalysedQuery], specs: Sequence[WindowSpec]) -> list[WindowedQuery]:
-        return _windowed(queries, specs, shapes_of(tuple(queries), self.numbers))
 
     def _parts(self, analysed: AnalysedQuery) -> tuple[Component, ...]:
         return components(analysed.query.aggregates, analysed.operands, self.numbers)
@@ -456,22 +480,17 @@ def _encoded(
 ) -> tuple[Stream, list[WindowSpec]]:
     """The events that the queries read, their columns checked, and the window of each query in ticks."""
     check_schema(schema)
-    columns = sorted({name for one in meaning.plans for name in one.columns})
+    columns = meaning.columns
     found = opened(events, schema.type)
     kinds = {name: kind for name, (kind, _) in table_kinds(found.schema, schema, columns).items()}
-    for one in meaning.queries:
-        check_types(one, kinds, text)
+    meaning.check_types(kinds, text)
     table = read(found, [*columns, schema.time, *filter(None, (schema.type, schema.sequence))])
-    stream = encode(table, schema, columns, types_read(meaning.plans), threads)
+    stream = encode(table, schema, columns, meaning.types, threads)
     specs: dict[tuple[int, int], WindowSpec] = {}
-    for one in meaning.queries:
-        if _window(one) not in specs:
-            specs[_window(one)] = window_spec(one, stream, text)
-    return stream, [specs[_window(one)] for one in meaning.queries]
-
-
-def _window(analysed: AnalysedQuery) -> tuple[int, int]:
-    return analysed.query.within.microseconds, analysed.query.slide.microseconds
+    for window, one in zip(meaning.windows, meaning.queries, strict=True):
+        if window not in specs:
+            specs[window] = window_spec(one, stream, text)
+    return stream, [specs[window] for window in meaning.windows]
 
 
 def _compiled_engine() -> ModuleType:

@@ -121,12 +121,19 @@ class Crew:
             self.others[-1].start()
 
     def _taken(self, wanted: _Task[Any] | None = None) -> _Task[Any] | None:
-        """The piece that is wanted, or the one that was offered last: then few are begun and not done."""
+        """The piece that is wanted, or the first of the caller who offered last.
+
+        Then few pieces with pieces of their own are begun and not done, and results are there in the order in which they are
+        asked for: only then does their caller offer more.
+        """
         with self.changed:
+            if not self.open:
+                return None
+            last = self.open[-1].offered
             for place, task in enumerate(self.open):
                 if task is wanted:
                     return self.open.pop(place)
-            return self.open.pop() if self.open else None
+            return self.open.pop(next(n for n, task in enumerate(self.open) if task.offered is last))
 
     def _wait(self, task: _Task[Any]) -> None:
         """For a little while, or until the task is done or there is something to do."""

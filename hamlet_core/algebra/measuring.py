@@ -5,7 +5,6 @@ In the arrays NaN is NULL (a measured value or logarithm is finite), and so are 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -16,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet_core.algebra.arithmetic import DROWNED, NOTHING, Measure, Unit, extreme
-from hamlet_core.table.arrow import numbers_of
+from hamlet_core.table.arrow import numbers_of, of_numbers
 from hamlet_core.table.columns import filled
 
 Integers: TypeAlias = npt.NDArray[np.int64]
@@ -178,11 +177,13 @@ def _doubles(mantissa: Doubles, exponent: Integers) -> Doubles:
 
 
 def _log2(numbers: Doubles) -> Doubles:
-    """log2 of each number, NULL of 0: by the library of C, as NumPy's own differs in the last bit on some machines."""
+    """log2 of each number, NULL of 0: as `math.log2` by the library of C, which Arrow calls, too; NumPy's own differs in the last bit
+    on some machines.
+    """
+    import pyarrow.compute as pc
+
     zero = numbers == 0.0
-    found = np.fromiter(map(math.log2, np.where(zero, 1.0, numbers).tolist()), np.float64, len(numbers))
-    found[zero] = np.nan
-    return found
+    return np.where(zero, np.nan, numbers_of(pc.log2(of_numbers(np.where(zero, 1.0, numbers)))))
 
 
 def _log2_of_doubles(numbers: Doubles) -> Doubles:

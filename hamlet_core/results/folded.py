@@ -12,7 +12,15 @@ from hamlet_core.algebra.arithmetic import Arithmetic, Unit, unit_of_durations
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.results.counters import Work
 from hamlet_core.results.rows import PartialRow, decision_table, merged_rows, partial_table, result_table
-from hamlet_core.results.totals import Totals, in_batches, one_table, partial_rows, totals_table
+from hamlet_core.results.totals import (
+    Totals,
+    in_batches,
+    one_table,
+    partial_rows,
+    rows_by_query,
+    rows_of,
+    totals_table,
+)
 from hamlet_core.table.stream import Stream
 
 
@@ -57,21 +65,24 @@ class Folded:
 
     def part(self, finished: frozenset[str]) -> Part:
         """Result rows of these queries, and rows of the others that can be shipped and added up."""
-        units = self.units
-        tables = []
+        units, time_type = self.units, self.stream.time_type
+        tables: list[pa.Table] = []
+        counts: list[Mapping[str, int]] = []
         if not finished.isdisjoint(row.query for row in self.rows):
             complete = partial_table(row for row in self.rows if row.query in finished)
             merged = merged_rows(complete, self.shapes, self.numbers)
-            tables.append(result_table(merged, self.shapes, self.numbers, self.stream.time_type))
+            tables.append(result_table(merged, self.shapes, self.numbers, time_type))
+            counts.append(rows_by_query(tables[0]))
         open_rows = [row for row in self.rows if row.query not in finished]
         for totals in in_batches(self.chunks):
             done, others = _divided(totals, finished)
-            tables.append(totals_table(done, self.shapes, units, self.numbers, self.stream.time_type))
+            if own := rows_of(done, self.shapes):
+                tables.append(totals_table(done, self.shapes, units, self.numbers, time_type))
+                counts.append(own)
             open_rows += partial_rows(others, self.shapes, units, self.numbers)
-        nothing = (
-            [result_table([], self.shapes, self.numbers, self.stream.time_type)] if not tables else tables[:1]
-        )
-        shown = one_table([one for one in tables if one.num_rows] or nothing, self.shapes)
+        if not tables:
+            tables.append(result_table([], self.shapes, self.numbers, time_type))
+        shown = one_table(tables, self.shapes, counts)
         return Part(shown, partial_table(open_rows), len(self.stream), decision_table(self.work.decisions))
 
 

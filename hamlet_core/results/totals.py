@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -114,28 +114,42 @@ def in_batches(chunks: Iterable[list[Totals]]) -> Iterator[list[Totals]]:
         yield batch
 
 
-def one_table(tables: Sequence[pa.Table], names: Iterable[str]) -> pa.Table:
+def rows_of(totals: Iterable[Totals], shapes: Mapping[str, Shape]) -> dict[str, int]:
+    """How many rows each query has in the table of some totals."""
+    found: dict[str, int] = {}
+    for one in totals:
+        if rows := len(one.group) * len(shapes[one.name].aggregates):
+            found[one.name] = found.get(one.name, 0) + rows
+    return found
+
+
+def one_table(
+    tables: Sequence[pa.Table], names: Iterable[str], counts: Sequence[Mapping[str, int]] = ()
+) -> pa.Table:
     """Tables of result rows, each in the order of results and about windows after those before it, as one table.
 
-    `names` are those of the queries, in order. Nothing is copied: the rows stay in pieces.
+    `names` are those of the queries, in order, `counts` how many rows each has in each table, if that is known. Nothing is copied:
+    the rows stay in pieces.
     """
     if len(tables) == 1:
         return tables[0]
-    runs = _runs([one["query"] for one in tables], names)
+    runs = _runs(counts or [rows_by_query(one) for one in tables], names)
     if not runs:
         return tables[0]
     return pa.concat_tables([tables[number].slice(first, count) for number, first, count in runs])
 
 
-def _runs(columns: Sequence[Any], names: Iterable[str]) -> list[tuple[int, int, int]]:
-    """(table, first row, rows) of every query in every table where it has rows, in the order of results."""
+def rows_by_query(table: pa.Table) -> dict[str, int]:
+    """How many rows each query has in a table of results."""
     import pyarrow.compute as pc
 
-    places, counts = [0] * len(columns), []
-    for column in columns:
-        values, numbers = pc.value_counts(column).flatten()
-        counts.append(dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True)))
-    runs = []
+    values, numbers = pc.value_counts(table["query"]).flatten()
+    return dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True))
+
+
+def _runs(counts: Sequence[Mapping[str, int]], names: Iterable[str]) -> list[tuple[int, int, int]]:
+    """(table, first row, rows) of every query in every table where it has rows, in the order of results."""
+    places, runs = [0] * len(counts), []
     for name in names:
         for number, own in enumerate(counts):
             if name in own:
@@ -181,7 +195,7 @@ class _Heads:
             ends[source],
             texts.take(of_numbers(text[source])),
             aggregate,
-            tuple(np.split(firsts, np.cumsum(lengths)[:-1])),
+            tuple(firsts[end - rows : end] for end, rows in zip(accumulate(lengths), lengths, strict=True)),
         )
 
 

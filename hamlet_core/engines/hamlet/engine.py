@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain, islice
 from time import perf_counter
 from typing import Any
@@ -254,17 +255,18 @@ def totals(
     if is_backwards():
         _extremes(windowed, passes, [np.zeros(0, np.bool_)] * len(windowed), progress)
     found = passes.run(accumulators, ScaledValues(table), Scaled(), progress.part(0, stages))
-    scaled = [_of_all(own, summed, found) for own, summed, found in zip(parts, needed, found, strict=True)]
+    scaled = [_of_all(own, least, numbers) for own, least, numbers in zip(parts, needed, found, strict=True)]
     alive = [numbers[0][0] != 0.0 for numbers in scaled]
     exact = _exact(passes, parts, scaled, alive, arithmetic, progress.part(1, stages))
     extremes = _extremes(windowed, passes, alive, progress.part(stages - 1, stages))
+    windows = _Windows(passes)
     return [
-        _total(query, passes, place, parts[place], scaled[place], alive[place], exact[place], extremes)
+        _total(query, windows, place, parts[place], scaled[place], alive[place], exact[place], extremes)
         for place, query in enumerate(windowed)
     ]
 
 
-def _needed(passes: ClassPasses, parts: Sequence[Sequence[Component]]) -> list[Sequence[Component]]:
+def _needed(passes: ClassPasses, parts: Sequence[tuple[Component, ...]]) -> list[tuple[Component, ...]]:
     """By query: the components without the sums of absolute values that are the sums of the values themselves.
 
     Those that may keep graphlets have all: what they share is to depend on no value.
@@ -277,16 +279,22 @@ def _needed(passes: ClassPasses, parts: Sequence[Sequence[Component]]) -> list[S
         for part in dict.fromkeys(chain.from_iterable(parts))
         if part.role is Role.MAGNITUDE
     }
+    if not negative:
+        return list(parts)
     return [
-        [part for part in own if part.role is not Role.MAGNITUDE or negative[part.attribute]]
+        tuple(part for part in own if part.role is not Role.MAGNITUDE or negative[part.attribute])
         if folds_by_bursts(query)
         else own
         for query, own in zip(passes.own.queries, parts, strict=True)
     ]
 
 
-def _of_all(parts: Sequence[Component], needed: Sequence[Component], results: Sequence[Any]) -> list[Any]:
+def _of_all(
+    parts: tuple[Component, ...], needed: tuple[Component, ...], results: Sequence[Any]
+) -> list[Any]:
     """Numbers of all components from those of the needed ones."""
+    if needed is parts:
+        return list(results)
     own = dict(zip(_summed(needed), results, strict=True))
     return [
         own[part] if part is None or part in own else own[replace(part, role=Role.TOTAL)]
@@ -294,42 +302,61 @@ def _of_all(parts: Sequence[Component], needed: Sequence[Component], results: Se
     ]
 
 
+class _Windows:
+    """The bounds of the windows that queries have rows for, made once for those that have the same. Mutable: what was made."""
+
+    def __init__(self, passes: ClassPasses) -> None:
+        self.passes = passes
+        self.bounds: dict[int, tuple[Any, Any]] = {}
+
+    def of(self, place: int, spec: WindowSpec) -> tuple[Any, Any, Any, tuple[str, ...]]:
+        """By row of a query, begin and end of its window and the place of its group; and the texts of groups."""
+        rows, groups = self.passes.rows_of(place)
+        bounds = self.bounds.get(id(rows))
+        if bounds is None:
+            start = spec.origin + rows.index * spec.slide
+            bounds = self.bounds[id(rows)] = start, start + spec.within
+        return (*bounds, rows.group, groups)
+
+
 def _total(
     query: WindowedQuery,
-    passes: ClassPasses,
+    windows: _Windows,
     place: int,
-    parts: Sequence[Component],
+    parts: tuple[Component, ...],
     scaled: Sequence[Any],
     alive: Any,
     exact: dict[str, dict[Component | None, Any]],
     extremes: dict[tuple[int, Component], Extremes],
 ) -> Totals:
     found: dict[Component | None, Numbers] = {}
-    there = slice(None) if alive.all() else np.flatnonzero(alive)
+    count = np.count_nonzero(alive)
+    there = slice(None) if count == len(alive) else alive.nonzero()[0]
     for part, (mantissa, exponent) in zip(_summed(parts), scaled, strict=True):
         more = {name: by_part[part] for name, by_part in exact.items() if part in by_part}
         if "residue" in exact and not more:
-            more = {"residue": np.zeros(int(alive.sum()), np.int64)}
+            more = {"residue": np.zeros(count, np.int64)}
         found[part] = Numbers(mantissa[there], exponent[there], **more)
-    rows, groups = passes.rows_of(place)
-    start = query.spec.origin + rows.index[there] * query.spec.slide
+    start, end, group, groups = windows.of(place, query.spec)
     return Totals(
         query.analysed.query.name,
-        start,
-        start + query.spec.within,
-        rows.group[there],
+        start[there],
+        end[there],
+        group[there],
         groups,
         found[None],
         tuple(extremes[place, part] if part.role in LATTICE else found[part] for part in query.parts),
     )
 
 
-def _summed(parts: Sequence[Component]) -> list[Component | None]:
+@lru_cache(maxsize=1024)
+def _summed(parts: tuple[Component, ...]) -> tuple[Component | None, ...]:
     """What the numbers of an accumulator are: COUNT(*), then its attribute sums."""
-    return [None, *(part for part in parts if part.role not in LATTICE)]
+    return (None, *(part for part in parts if part.role not in LATTICE))
 
 
-def with_magnitudes(parts: Sequence[Component]) -> tuple[Component, ...]:
+@lru_cache(maxsize=1024)
+def with_magnitudes(parts: tuple[Component, ...]) -> tuple[Component, ...]:
     """Beside every sum the sum of absolute values: it says how far to trust a double, and bounds the digits."""
     magnitudes = (
         Component(Role.MAGNITUDE, part.alias, part.attribute) for part in parts if part.role is Role.TOTAL
@@ -362,7 +389,7 @@ def _extremes(
 
 def _exact(
     passes: ClassPasses,
-    parts: Sequence[Sequence[Component]],
+    parts: Sequence[tuple[Component, ...]],
     scaled: Results,
     alive: Sequence[Any],
     arithmetic: str,
@@ -398,7 +425,7 @@ def _exact(
     return found
 
 
-def _bits(wholes: Wholes, parts: Sequence[Component], scaled: Sequence[Any], alive: Any) -> Any:
+def _bits(wholes: Wholes, parts: tuple[Component, ...], scaled: Sequence[Any], alive: Any) -> Any:
     """By row: how many bits its largest number may have, with one for the sign and one for rounding."""
     most = np.ones(int(alive.sum()), np.int64)
     for part, (_, exponent) in zip(_summed(parts), scaled, strict=True):

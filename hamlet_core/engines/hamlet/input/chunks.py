@@ -20,7 +20,7 @@ from hamlet_core.windows import Wanted, WindowSpec
 class Limits:
     """How much a chunk may hold; its windows may need more."""
 
-    bytes: int = 1 << 25
+    bytes: int = 1 << 26
     """Made of the events."""
     rows: int = 20_000
     """Windows of all queries, without groups."""

@@ -54,6 +54,8 @@ class QueryClass:
     """An event without a value of one of these is not read: it is in no partition of some of the queries."""
     group_by: tuple[str, ...]
     """Rows of results are kept apart by these, the GROUP-BY attributes of all queries; some may report coarser groups."""
+    types: frozenset[str]
+    """Those that some of the queries read."""
     absent: tuple[str, ...] = ()
     """If there are any, only events without a value of one of these are read."""
     rest: tuple[QueryClass, ...] = ()
@@ -110,6 +112,7 @@ def _class(
         PairConditions.of(own),
         tuple(equivalence),
         tuple(group_by),
+        frozenset().union(*(one.automaton.types() for one in own)),
         tuple(sorted(absent)),
         rest,
     )
@@ -132,10 +135,9 @@ def _lacks(stream: Stream, attributes: Sequence[str]) -> Any:
 
 def class_events(own: QueryClass, stream: Stream, text: str) -> ClassEvents:
     """Partition the stream for these queries and evaluate their local predicates, each different one once."""
-    wanted = set().union(*(query.automaton.types() for query in own.queries))
-    foreign = [name for name in stream.type_names if name not in wanted]
-    known = [name for name in stream.type_names if name in wanted]
-    codes = {name: code for code, name in enumerate([*known, *sorted(wanted - set(known))])}
+    foreign = [name for name in stream.type_names if name not in own.types]
+    known = [name for name in stream.type_names if name in own.types]
+    codes = {name: code for code, name in enumerate([*known, *sorted(own.types - set(known))])}
     masks = own.local.masks(stream, text)
     code = _without_dead(_codes(stream, codes), codes, masks, own.local)
     keep = _lacks(stream, own.absent) if own.absent else None
