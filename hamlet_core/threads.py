@@ -116,7 +116,8 @@ class Crew:
         with self.changed:
             self.open.append(task)
             self.changed.notify()
-        if len(self.others) < self.threads - 1 and len(self.others) < len(self.open):
+        wanted = len(self.open) if len(self.open) > 1 else 0  # one alone is soon taken by the caller
+        if len(self.others) < min(self.threads - 1, wanted):
             self.others.append(Thread(target=self._help, name="hamlet", daemon=True))
             self.others[-1].start()
 

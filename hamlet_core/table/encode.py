@@ -47,8 +47,10 @@ _STRIDE = 1 << 18
 """Rows that are looked at together where a copy of all would only be thrown away."""
 _BYTE = 127
 """Numbers of types that a byte holds."""
+_SHARED = 1 << 23
+"""Rows from which on threads look at them together; at fewer one has looked before another has woken up."""
 _MANY_ROWS = 1 << 19
-"""Rows from which on threads are begun for them, and of a piece of small batches that are concatenated."""
+"""Rows from which on there are threads for the batches, and of a piece of small batches that are concatenated."""
 _FEW_ROWS = 65_536
 """Batches of a table that are smaller on average are concatenated first."""
 
@@ -286,7 +288,7 @@ class _Gathering:
         if not labels.null_count and len(batch.names) == len(names):
             return codes, None
         if batch.names == names[: len(batch.names)]:
-            if _everywhere(self.crew, len(codes), lambda rows: bool((codes[rows] < len(batch.names)).all())):
+            if _everywhere(self.crew, len(codes), lambda rows: int(codes[rows].max()) < len(batch.names)):
                 return codes, None
             kept = codes < len(batch.names)
         else:
@@ -403,15 +405,18 @@ def _ascending(crew: Crew, times: npt.NDArray[np.int64], compared: np.ufunc) -> 
 
 
 def _everywhere(crew: Crew, count: int, holds: Callable[[slice], bool]) -> bool:
-    """Whether it holds for every block of so many rows; block by block, so that little memory is taken and threads share them."""
-
-    def piece(rows: slice) -> Piece[bool]:
-        return Piece(lambda _: holds(rows))
-
+    """Whether it holds for every block of so many rows: block by block little memory is taken. Each thread has as many of them."""
     blocks = [slice(first, first + _STRIDE) for first in range(0, count, _STRIDE)]
-    if len(blocks) <= 1:
-        return all(holds(rows) for rows in blocks)
-    found: Iterator[bool] = crew.each(piece(rows) for rows in blocks)
+
+    def piece(own: list[slice]) -> Piece[bool]:
+        return Piece(lambda _: all(map(holds, own)))
+
+    if crew.threads == 1 or len(blocks) <= 1 or count < _SHARED:
+        return all(map(holds, blocks))
+    each = -(-len(blocks) // crew.threads)
+    found: Iterator[bool] = crew.each(
+        piece(blocks[first : first + each]) for first in range(0, len(blocks), each)
+    )
     return all(found)
 
 

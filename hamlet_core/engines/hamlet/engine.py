@@ -289,9 +289,7 @@ def _needed(passes: ClassPasses, parts: Sequence[tuple[Component, ...]]) -> list
     ]
 
 
-def _of_all(
-    parts: tuple[Component, ...], needed: tuple[Component, ...], results: Sequence[Any]
-) -> list[Any]:
+def _of_all(parts: tuple[Component, ...], needed: tuple[Component, ...], results: Sequence[Any]) -> list[Any]:
     """Numbers of all components from those of the needed ones."""
     if needed is parts:
         return list(results)

@@ -652,6 +652,7 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, seed: int) -> N
     assert repr(found(3)) == repr(found(1))
     expected = repr(found(1))
     monkeypatch.setattr(encoding, "_STRIDE", 5)
+    monkeypatch.setattr(encoding, "_SHARED", 0)
     monkeypatch.setattr(encoding, "_FEW_ROWS", 1_000)  # all are put together, in pieces
     monkeypatch.setattr(encoding, "_MANY_ROWS", 100)
     assert repr(found(3)) == repr(found(1)) == expected
@@ -664,6 +665,7 @@ def test_one_row_in_any_block_that_is_unlike_the_others_is_seen(
 ) -> None:
     monkeypatch.setattr(encoding, "_MANY_ROWS", 0)
     monkeypatch.setattr(encoding, "_STRIDE", 4)
+    monkeypatch.setattr(encoding, "_SHARED", 0)
     for moved in (-1.5, -1, 0):  # before the row before it, with it, where it was
         times = [10.0 * (row + 1) for row in range(12)]
         times[place] += 10 * moved

@@ -22,7 +22,7 @@ class Limits:
 
     bytes: int = 1 << 26
     """Made of the events."""
-    rows: int = 20_000
+    rows: int = 40_000
     """Windows of all queries, without groups."""
     events: int = 1 << 22
     """Also where nothing is made of them: a chunk is what a thread folds."""
