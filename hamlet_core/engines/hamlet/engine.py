@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -256,12 +256,12 @@ def totals(
         _extremes(windowed, passes, [np.zeros(0, np.bool_)] * len(windowed), progress)
     found = passes.run(accumulators, ScaledValues(table), Scaled(), progress.part(0, stages))
     scaled = [_of_all(own, least, numbers) for own, least, numbers in zip(parts, needed, found, strict=True)]
-    alive = [numbers[0][0] != 0.0 for numbers in scaled]
+    alive = [numbers[0][0] != 0.0 for numbers in scaled] if wholes or extreme else []
     exact = _exact(passes, parts, scaled, alive, arithmetic, progress.part(1, stages))
     extremes = _extremes(windowed, passes, alive, progress.part(stages - 1, stages))
-    windows = _Windows(passes)
+    present = _present(windowed, passes, scaled)
     return [
-        _total(query, windows, place, parts[place], scaled[place], alive[place], exact[place], extremes)
+        _total(query, place, present[place], scaled[place], exact[place], extremes)
         for place, query in enumerate(windowed)
     ]
 
@@ -300,47 +300,61 @@ def _of_all(parts: tuple[Component, ...], needed: tuple[Component, ...], results
     ]
 
 
-class _Windows:
-    """The bounds of the windows that queries have rows for, made once for those that have the same. Mutable: what was made."""
+class _Present(NamedTuple):
+    """The rows of a query where there is a trend."""
 
-    def __init__(self, passes: ClassPasses) -> None:
-        self.passes = passes
-        self.bounds: dict[int, tuple[Any, Any]] = {}
+    row: Any
+    """Which of its rows; the rest is by entry of these."""
+    start: Any
+    end: Any
+    group: Any
+    mantissa: Any
+    """Of the number of trends."""
+    exponent: Any
 
-    def of(self, place: int, spec: WindowSpec) -> tuple[Any, Any, Any, tuple[str, ...]]:
-        """By row of a query, begin and end of its window and the place of its group; and the texts of groups."""
-        rows, groups = self.passes.rows_of(place)
-        bounds = self.bounds.get(id(rows))
-        if bounds is None:
-            start = spec.origin + rows.index * spec.slide
-            bounds = self.bounds[id(rows)] = start, start + spec.within
-        return (*bounds, rows.group, groups)
+
+def _present(
+    windowed: Sequence[WindowedQuery], passes: ClassPasses, scaled: Results
+) -> list[tuple[_Present, tuple[str, ...]]]:
+    """By query, with the texts of groups; those that have the same rows are looked at together."""
+    together: dict[int, list[int]] = {}
+    for place in range(len(windowed)):
+        together.setdefault(id(passes.rows_of(place)[0]), []).append(place)
+    found: dict[int, tuple[_Present, tuple[str, ...]]] = {}
+    for places in together.values():
+        (rows, groups), spec = passes.rows_of(places[0]), windowed[places[0]].spec
+        mantissa, exponent = map(np.concatenate, zip(*(scaled[place][0] for place in places), strict=True))
+        (at,), count = mantissa.nonzero(), len(rows.index)
+        row = at % max(count, 1)
+        start = spec.origin + rows.index[row] * spec.slide
+        columns = row, start, start + spec.within, rows.group[row], mantissa[at], exponent[at]
+        bounds = at.searchsorted(count * np.arange(len(places) + 1)).tolist()
+        for place, (first, last) in zip(places, pairwise(bounds), strict=True):
+            found[place] = _Present(*(one[first:last] for one in columns)), groups
+    return [found[place] for place in range(len(windowed))]
 
 
 def _total(
     query: WindowedQuery,
-    windows: _Windows,
     place: int,
-    parts: tuple[Component, ...],
+    present: tuple[_Present, tuple[str, ...]],
     scaled: Sequence[Any],
-    alive: Any,
     exact: dict[str, dict[Component | None, Any]],
     extremes: dict[tuple[int, Component], Extremes],
 ) -> Totals:
     found: dict[Component | None, Numbers] = {}
-    count = np.count_nonzero(alive)
-    there = slice(None) if count == len(alive) else alive.nonzero()[0]
-    for part, (mantissa, exponent) in zip(_summed(parts), scaled, strict=True):
+    here, groups = present
+    for part, (mantissa, exponent) in zip(_summed(with_magnitudes(query.parts)), scaled, strict=True):
         more = {name: by_part[part] for name, by_part in exact.items() if part in by_part}
         if "residue" in exact and not more:
-            more = {"residue": np.zeros(count, np.int64)}
-        found[part] = Numbers(mantissa[there], exponent[there], **more)
-    start, end, group, groups = windows.of(place, query.spec)
+            more = {"residue": np.zeros(len(here.row), np.int64)}
+        numbers = (here.mantissa, here.exponent) if part is None else (mantissa[here.row], exponent[here.row])
+        found[part] = Numbers(*numbers, **more)
     return Totals(
         query.analysed.query.name,
-        start[there],
-        end[there],
-        group[there],
+        here.start,
+        here.end,
+        here.group,
         groups,
         found[None],
         tuple(extremes[place, part] if part.role in LATTICE else found[part] for part in query.parts),
