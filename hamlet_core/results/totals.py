@@ -105,11 +105,13 @@ def totals_table(
 def in_batches(chunks: Iterable[list[Totals]]) -> Iterator[list[Totals]]:
     """Totals of successive chunks of time together, until there are `BATCH` rows: large tables have few pieces."""
     batch: list[Totals] = []
+    rows = 0
     for totals in chunks:
         batch += totals
-        if sum(len(one.group) for one in batch) >= BATCH:
+        rows += sum(len(one.group) for one in totals)
+        if rows >= BATCH:
             yield batch
-            batch = []
+            batch, rows = [], 0
     if batch:
         yield batch
 

@@ -41,7 +41,7 @@ from hamlet_core.engines.hamlet.prefixes.tables import (
     Values,
     Waiting,
 )
-from hamlet_core.engines.hamlet.prefixes.totals import Reading
+from hamlet_core.engines.hamlet.prefixes.totals import Reading, Windows
 from hamlet_core.pattern.meaning import AnalysedQuery
 from hamlet_core.predicates.pairs import compile_pairs
 from hamlet_core.progress import Progress
@@ -105,7 +105,8 @@ def fold_by_prefixes(
             between = one.own.between
             pairs, ordered = compile_pairs(between.different, stream.columns, unit=stream.unit, text=text)
             conditions = Conditions(between.of_edges, pairs, ordered)
-            shared = _Shared(one.own, stream, events, jobs, conditions, arithmetic, crew)
+            windows = [Windows.of(spec, rows) for spec, rows in zip(jobs.specs, jobs.rows, strict=True)]
+            shared = _Shared(one.own, stream, events, jobs, conditions, arithmetic, crew, windows)
             for together in one.folds:
                 for query, totals in shared.totals([(query, windowed[places[query]]) for query in together]):
                     work.matched_events += events.matched
@@ -126,6 +127,8 @@ class _Shared:
     conditions: Conditions
     arithmetic: str
     crew: Crew
+    windows: Sequence[Windows]
+    """Of the rows of each window specification."""
 
     def totals(self, queries: Sequence[tuple[int, WindowedQuery]]) -> Iterator[tuple[int, Totals]]:
         """Of queries that go together, by their places in the class; of none whose numbers 64 bits cannot hold."""
@@ -228,8 +231,11 @@ class _Shared:
 
     def _read(self, found: Found, layout: Layout, columns: Columns, windowed: WindowedQuery) -> Totals:
         reading = Reading(found, layout, columns, self.stream, self.arithmetic)
-        rows, groups = self.jobs.rows[self.jobs.specs.index(windowed.spec)], self.events.partitioning.groups
-        return reading.totals(windowed.analysed, windowed.spec, windowed.parts, rows, groups)
+        windows, groups = (
+            self.windows[self.jobs.specs.index(windowed.spec)],
+            self.events.partitioning.groups,
+        )
+        return reading.totals(windowed.analysed, windowed.parts, windows, groups)
 
     def _fold(
         self, program: Program, layout: Layout, columns: Columns, jobs: Jobs, slots: int, found: Found

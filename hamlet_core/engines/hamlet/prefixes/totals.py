@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,20 @@ from hamlet_core.table.encode import Stream
 from hamlet_core.windows import WindowSpec
 
 
+class Windows(NamedTuple):
+    """By row its window, and the place of its group."""
+
+    start: Any
+    end: Any
+    group: Any
+
+    @classmethod
+    def of(cls, spec: WindowSpec, rows: Rows) -> Windows:
+        """Those of some rows of results."""
+        start = spec.origin + rows.index * spec.slide
+        return cls(start, start + spec.within, rows.group)
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What was found of one query, row by row, and how it is to be read."""
@@ -36,22 +50,20 @@ class Reading:
     def totals(
         self,
         analysed: AnalysedQuery,
-        spec: WindowSpec,
         parts: Sequence[Component],
-        rows: Rows,
+        windows: Windows,
         groups: tuple[str, ...],
     ) -> Totals:
-        """A row where there is a trend or a reach (SEMANTICS 11)."""
+        """A row where there is a trend or a reach (SEMANTICS 11); `windows` are those of all rows."""
         aliases = reaches(analysed)
         alive: Any = self.found.there | self.found.reached.any(axis=1) if aliases else self.found.there
-        if alive.all():
+        if np.count_nonzero(alive) == len(alive):
             alive = slice(None)  # no copies
-        start = spec.origin + rows.index[alive] * spec.slide
         return Totals(
             analysed.query.name,
-            start,
-            start + spec.within,
-            rows.group[alive],
+            windows.start[alive],
+            windows.end[alive],
+            windows.group[alive],
             groups,
             self._numbers(self.found.integers[alive, 0], COUNTS),
             tuple(self._part(part, alive, aliases) for part in parts),
