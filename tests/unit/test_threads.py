@@ -65,6 +65,30 @@ def test_who_waits_does_the_pieces_of_others() -> None:
         assert list(crew.each([piece(first), piece(outer)])) == [0, 2]
 
 
+def test_pieces_are_begun_in_their_order() -> None:
+    """Results that nobody asks for yet let no more pieces be offered: while the first takes long, the next ones are done."""
+    begun: list[int] = []
+    third = threading.Event()
+
+    def work(number: int) -> None:
+        if number == 0:
+            assert third.wait(30)
+        else:
+            begun.append(number)
+        if number == 3:
+            third.set()
+
+    with Crew(2) as crew:
+        list(crew.each(piece(lambda number=number: work(number)) for number in range(4)))
+    assert begun == [1, 2, 3]
+
+
+def test_one_piece_alone_is_done_by_its_caller() -> None:
+    with Crew(8) as crew:
+        assert list(crew.each([piece(threading.current_thread)])) == [threading.current_thread()]
+        assert not crew.others
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_what_a_piece_raises_is_raised_in_its_place(threads: int) -> None:
     def fail() -> None:
