@@ -67,7 +67,8 @@ class Piece(Generic[T]):
 class Crew:
     """Threads that do pieces of work, the caller's among them. Mutable: its threads, which are there while the block runs.
 
-    A piece may have pieces of its own: who has to wait for the piece of another does what nobody has begun yet.
+    A piece may have pieces of its own: who has to wait for the piece of another does what nobody has begun yet, but within a piece
+    none that stands beside it. Those take longer than what is waited for, and what comes after that would wait for them.
     """
 
     def __init__(self, threads: int) -> None:
@@ -79,6 +80,8 @@ class Crew:
         self.open: list[_Task[Any]] = []
         """Pieces that nobody has begun."""
         self.others: list[Thread] = []
+        self.depth: dict[int, int] = {}
+        """By thread: how many pieces, each a part of the one before, it is doing."""
 
     def __enter__(self) -> Self:
         return self
@@ -95,7 +98,7 @@ class Crew:
 
     def each(self, pieces: Iterable[Piece[T]], progress: Progress = UNWATCHED) -> Iterator[T]:
         """What the pieces come to, in their order, and then what `pieces` raises. The caller's thread alone tells progress."""
-        offered = _Offered[T](progress, iter(pieces))
+        offered = _Offered[T](progress, iter(pieces), self.depth.get(get_ident(), 0))
         while True:
             while len(offered.tasks) < self.ahead and (piece := offered.coming()) is not None:
                 self._offer(offered.add(piece, self))
@@ -105,10 +108,10 @@ class Crew:
                 return
             first = offered.tasks[0]
             while not first.done:
-                if (task := self._taken(first)) is not None:
+                if (task := self._taken(offered.depth, first)) is not None:
                     task.do()
                     continue
-                self._wait(first)
+                self._wait(first, offered.depth)
                 offered.tell()
             yield offered.first()
 
@@ -121,25 +124,24 @@ class Crew:
             self.others.append(Thread(target=self._help, name="hamlet", daemon=True))
             self.others[-1].start()
 
-    def _taken(self, wanted: _Task[Any] | None = None) -> _Task[Any] | None:
-        """The piece that is wanted, or the first of the caller who offered last.
+    def _taken(self, depth: int = 0, wanted: _Task[Any] | None = None) -> _Task[Any] | None:
+        """The piece that is wanted, or of those at this depth or deeper the first of the deepest.
 
         Then few pieces with pieces of their own are begun and not done, and results are there in the order in which they are
         asked for: only then does their caller offer more.
         """
         with self.changed:
-            if not self.open:
+            if wanted not in self.open:
+                wanted = max(self.open, key=lambda task: task.offered.depth, default=None)
+            if wanted is None or wanted.offered.depth < depth:
                 return None
-            last = self.open[-1].offered
-            for place, task in enumerate(self.open):
-                if task is wanted:
-                    return self.open.pop(place)
-            return self.open.pop(next(n for n, task in enumerate(self.open) if task.offered is last))
+            self.open.remove(wanted)
+            return wanted
 
-    def _wait(self, task: _Task[Any]) -> None:
-        """For a little while, or until the task is done or there is something to do."""
+    def _wait(self, task: _Task[Any], depth: int) -> None:
+        """For a little while, or until the task is done or there is something to do at this depth or deeper."""
         with self.changed:
-            if not task.done and not self.open:
+            if not task.done and all(one.offered.depth < depth for one in self.open):
                 self.changed.wait(_TOLD_EVERY)
 
     def _help(self) -> None:
@@ -158,6 +160,8 @@ class _Offered(Generic[T]):
 
     progress: Progress
     pieces: Iterator[Piece[T]]
+    depth: int
+    """0, or how many pieces, each a part of the one before, these are parts of."""
     tasks: deque[_Task[T]] = field(default_factory=deque)
     past: float = 0.0
     told: float = 0.0
@@ -210,6 +214,9 @@ class _Task(Generic[T]):
 
     def do(self) -> None:
         """Do the piece; what it raises is raised where its result is asked for."""
+        depth, thread = self.crew.depth, get_ident()
+        before = depth.get(thread, 0)
+        depth[thread] = self.offered.depth + 1
         try:
             self.result = self.piece.work(Progress(self.tell, _FINE))
         except BaseException as error:
@@ -217,6 +224,7 @@ class _Task(Generic[T]):
             if not isinstance(error, Exception):
                 raise  # Ctrl-C, whoever's piece it is
         finally:
+            depth[thread] = before
             self.reached = 1.0
             with self.crew.changed:
                 self.done = True

@@ -65,6 +65,30 @@ def test_who_waits_does_the_pieces_of_others() -> None:
         assert list(crew.each([piece(first), piece(outer)])) == [0, 2]
 
 
+def test_who_waits_within_a_piece_begins_none_that_stands_beside_it() -> None:
+    """It would be done too late with its own: two threads do the parts of a piece, and while one waits for the other a third stays."""
+    both = threading.Barrier(2, timeout=30)
+    within, beside = threading.Event(), threading.Event()
+    early: list[bool] = []
+
+    def short() -> None:
+        within.set()
+        both.wait()
+
+    def long() -> None:
+        both.wait()
+        early.append(beside.wait(0.2))
+
+    with Crew(2) as crew:
+
+        def outer() -> int:
+            return len(list(crew.each([piece(short), piece(long)])))
+
+        pieces = [piece(outer), piece(lambda: within.wait(30)), piece(beside.set)]
+        assert list(crew.each(pieces)) == [2, True, None]
+    assert early == [False]
+
+
 def test_pieces_are_begun_in_their_order() -> None:
     """Results that nobody asks for yet let no more pieces be offered: while the first takes long, the next ones are done."""
     begun: list[int] = []

@@ -452,14 +452,15 @@ def _different(windows: Windows) -> Any:
 
 
 def _parts(workload: Workload) -> tuple[list[Workload], list[Any] | None]:
-    """The windows in parts that follow one another, each long enough to learn in it who shares; and by specification, of the
-    rows of all parts, one part behind the other, which rows they add to (None: there is one part).
+    """The windows in parts that follow one another, each long enough to learn in it who shares, an even number of them; and by
+    specification, of the rows of all parts, one part behind the other, which rows they add to (None: there is one part).
     """
     windows, layout = workload.windows, workload.layout
     events = np.cumsum(windows.last - windows.first)
-    count = min(MOST_PARTS, int(events[-1]) // PART) if len(events) else 1
+    count = int(events[-1]) // PART if len(events) else 1
     if count <= 1:
         return [workload], None
+    count = min(MOST_PARTS, count + count % 2)
     if len(layout.rows) > 1:  # windows that begin together stay together
         order = np.lexsort((windows.spec, windows.last, windows.first))
         windows = Windows(*(one[order] for one in windows))
