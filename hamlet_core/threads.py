@@ -118,9 +118,9 @@ class Crew:
     def _offer(self, task: _Task[Any]) -> None:
         with self.changed:
             self.open.append(task)
-            self.changed.notify()
-        wanted = len(self.open) if len(self.open) > 1 else 0  # one alone is soon taken by the caller
-        if len(self.others) < min(self.threads - 1, wanted):
+            self.changed.notify_all()  # not all that wait may take it
+        for_others = len(self.open) if len(self.open) > 1 else 0  # one alone is soon taken by the caller
+        if len(self.others) < min(self.threads - 1, for_others):
             self.others.append(Thread(target=self._help, name="hamlet", daemon=True))
             self.others[-1].start()
 

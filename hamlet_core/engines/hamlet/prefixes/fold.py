@@ -231,10 +231,8 @@ class _Shared:
 
     def _read(self, found: Found, layout: Layout, columns: Columns, windowed: WindowedQuery) -> Totals:
         reading = Reading(found, layout, columns, self.stream, self.arithmetic)
-        windows, groups = (
-            self.windows[self.jobs.specs.index(windowed.spec)],
-            self.events.partitioning.groups,
-        )
+        windows = self.windows[self.jobs.specs.index(windowed.spec)]
+        groups = self.events.partitioning.groups
         return reading.totals(windowed.analysed, windowed.parts, windows, groups)
 
     def _fold(
