@@ -189,7 +189,7 @@ def _plain(column: Column) -> Side:
     array = column.array
     if array.null_count == len(array):
         return Constant(column.kind, None)
-    valid = numbers_of(array.is_valid())
+    valid = np.ones(len(array), np.bool_) if array.null_count == 0 else numbers_of(array.is_valid())
     if column.kind not in _ENCODED:
         return Leaf(column.kind, valid, filled(array))
     if column.kind is Kind.BOOLEAN:
