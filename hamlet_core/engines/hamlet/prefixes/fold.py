@@ -171,9 +171,18 @@ class _Shared:
         if found is None:
             return None
         return [
-            self._read(one, layout, columns, windowed)
-            for one, layout, (_, windowed) in zip(found, shape.layouts, queries, strict=True)
+            self._read(one, layout, columns, windowed, trends)
+            for one, layout, (_, windowed), trends in zip(
+                found, shape.layouts, queries, self._trends(found), strict=True
+            )
         ]
+
+    def _trends(self, found: Sequence[Found]) -> Sequence[tuple[Any, Any] | None]:
+        """See `Reading.trends`."""
+        if self.arithmetic != "scaled":
+            return [None] * len(found)
+        mantissa, exponent = np.frexp(np.array([one.integers[:, 0] for one in found], np.float64))
+        return list(zip(mantissa, exponent.astype(np.int64), strict=True))
 
     def _lanes(
         self, members: Sequence[Member], columns: Columns
@@ -229,8 +238,15 @@ class _Shared:
         own, first = self.jobs.own(spec), self.jobs.rows[spec].first
         return spec, Jobs(self.jobs.first[own], self.jobs.last[own], self.jobs.row[own] - first)
 
-    def _read(self, found: Found, layout: Layout, columns: Columns, windowed: WindowedQuery) -> Totals:
-        reading = Reading(found, layout, columns, self.stream, self.arithmetic)
+    def _read(
+        self,
+        found: Found,
+        layout: Layout,
+        columns: Columns,
+        windowed: WindowedQuery,
+        trends: tuple[Any, Any] | None = None,
+    ) -> Totals:
+        reading = Reading(found, layout, columns, self.stream, self.arithmetic, trends)
         windows = self.windows[self.jobs.specs.index(windowed.spec)]
         groups = self.events.partitioning.groups
         return reading.totals(windowed.analysed, windowed.parts, windows, groups)

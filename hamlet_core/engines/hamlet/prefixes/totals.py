@@ -46,6 +46,8 @@ class Reading:
     columns: Columns
     stream: Stream
     arithmetic: str
+    trends: tuple[Any, Any] | None = None
+    """Mantissas and exponents of the number of trends, if they are known: of queries that go together they are made at once."""
 
     def totals(
         self,
@@ -65,9 +67,15 @@ class Reading:
             windows.end[alive],
             windows.group[alive],
             groups,
-            self._numbers(self.found.integers[alive, 0], COUNTS),
+            self._trends(alive),
             tuple(self._part(part, alive, aliases) for part in parts),
         )
+
+    def _trends(self, alive: Any) -> Numbers:
+        if self.trends is None:
+            return self._numbers(self.found.integers[alive, 0], COUNTS)
+        mantissa, exponent = self.trends
+        return Numbers(mantissa[alive], exponent[alive])
 
     def _part(  # noqa: PLR0911 - one case a kind
         self, part: Component, alive: Any, aliases: Sequence[str]
